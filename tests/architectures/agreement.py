@@ -82,10 +82,10 @@ def examine(name: str, group: str, bench: Bench) -> dict:
         return result(name, group, "differs", "all elements of the outputs are equal") | entry
     boards = [BOARD] if name in ON_BOARD else []
     found = compare(pte, inputs, theirs[0], boards)
-    entry |= {"difference": found["reference"]["difference"], "boards": boards}
-    if found["agree"]:
+    entry |= {"difference": found.reference.difference, "boards": boards}
+    if found.agree:
         return result(name, group, "same") | entry
-    differing = [board["board"] for board in found["boards"] if not board["agree"]]
+    differing = [board.result.board for board in found.boards if not board.agree]
     return result(name, group, "differs", " and ".join(
         [f"by {entry['difference']:.2g} of the largest output"] * (not differing) +
         [f"{board} from the twin" for board in differing])) | entry

@@ -32,7 +32,7 @@ def test_agrees(name):
 def test_a_difference_is_found():
     pte, inputs = agreement.export("timm: mixer")
     (theirs, _), (ours, _) = BENCH.outputs(pte, [("forward", inputs)])
-    assert agreement.compare(pte, inputs, theirs[0])["agree"]
+    assert agreement.compare(pte, inputs, theirs[0]).agree
     theirs[0][0][0, 0] += 2e-5 * theirs[0][0].abs().max()
     found = agreement.compare(pte, inputs, theirs[0])
-    assert not found["agree"] and found["reference"]["difference"] > agreement.BOUND
+    assert not found.agree and found.reference.difference > agreement.BOUND

@@ -65,8 +65,8 @@ def measured(board, name, request):
                  for one in read_instructions(meta, values) if one.kind == KERNEL_CALL}
         for temp in sorted({used, preferred}, reverse=True):
             profile, _ = profiling.profile(request, board, temp)
-            rows = [(*calls[row["index"]], row["ticks"]) for row in profile["instructions"]
-                    if row["index"] in calls and row["calls"] == 1]
+            rows = [(*calls[row.index], row.ticks) for row in profile.instructions
+                    if row.index in calls and row.calls == 1]
             found.append((temp < preferred, rows))
     except Error as error:
         print(f"{board}: {name}: {error}", file=sys.stderr)

@@ -388,7 +388,7 @@ def error_of_estimate(name, board, prepare, has_less_temp=False, of_ptm=False):
     assert conditions.mode() == simulated["mode"]
     found = cycles_of_size.estimate(board.core, None, simulated["execute"],
                                     cycles_of_size.measured_operators(one, board.name), conditions)
-    return found["cycles"] / simulated["cycles"] - 1
+    return found.cycles / simulated["cycles"] - 1
 
 
 @pytest.mark.parametrize(("name", "board"), NEAR)

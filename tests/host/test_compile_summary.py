@@ -113,7 +113,7 @@ def test_without_firmware_the_time_is_estimated_with_the_temp_memory_of_the_ram(
     clock = chips.load_chips()[chip].clock_hz
     wanted = by_size.estimate(open_program(ptm.read_bytes()).method_meta("forward"), core, clock,
                               size_cycles.conditions(ptm.read_bytes(), core, 0, less))
-    assert method["time"] == wanted and not wanted["counted"] and wanted["cycles"] > 0
+    assert method["time"] == wanted.to_json() and not wanted.counted and wanted.cycles > 0
     assert (method["other_temp"] is None) == (method["min_temp"] == method["temp_fastest"])
     text = call("compile", path(name), "--keep-plan", "--chip", chip, "-o", ptm)[1]
     assert f"{wanted['instructions']:,} instructions, about {wanted['cycles']:,} cycles: " in text
@@ -286,12 +286,12 @@ def test_packed_weights_that_save_almost_nothing_are_omitted(call, compiled):
     assert prepared["none"]["instructions"] < 1.03 * prepared["all"]["instructions"]
 
 
-@pytest.mark.parametrize("min_gain, taken", [(-1, "all"), (1, "none")])
-def test_the_entry_reports_all_or_no_calls(min_gain, taken):
+@pytest.mark.parametrize("min_gain, selected", [(-1, "all"), (1, "none")])
+def test_the_entry_reports_all_or_no_calls(min_gain, selected):
     program = path("int8_ds_cnn").read_bytes()
     ptm, entry = packing.choose(program, [], "", "cortex-m4", lambda _: None, False, min_gain)
-    assert entry.taken == taken and entry.calls == ptm.calls_packed
-    assert entry.calls == (entry.can if taken == "all" else 0)
+    assert entry.selected == selected and entry.calls == ptm.calls_packed
+    assert entry.calls == (entry.can if selected == "all" else 0)
 
 
 def test_each_call_that_gains_has_them(call, tmp_path):
@@ -404,9 +404,9 @@ def test_run_and_profile_report_less_temp_memory(file, call, tmp_path, monkeypat
         assert run["cycles"] == factor * run["instructions"]["execute"]
         one = Request(name.read_bytes(), "", benchmark_store.load("int8_ds_cnn").inputs)
         profile, _ = profiling.profile(one, BOARD, temp)
-        assert [row["cycles"] for row in profile["instructions"]] == [
-            factor * row["ticks"] for row in profile["instructions"]]
-        assert profile["cycles"] == factor * profile["total"]
+        assert [row.cycles for row in profile.instructions] == [
+            factor * row.ticks for row in profile.instructions]
+        assert profile.cycles == factor * profile.total
 
 
 def test_a_run_that_the_twin_cannot_repeat_has_an_estimate(call, monkeypatch):

@@ -149,7 +149,7 @@ def test_another_method_and_packed_weights(call):
 def test_this_computer_unpacks_weights_once(core):
     """An image that restores its weights for each block of patches takes forty times as long."""
     fixture = fixture_store.load("int8_resnet8")
-    times = [profiling.profile(Request(model, "", fixture.runs[0].inputs), "host")[0]["total"]
+    times = [profiling.profile(Request(model, "", fixture.runs[0].inputs), "host")[0].total
              for model in (fixture.pte, compile_ptm(fixture.pte, (), core).data)]
     assert times[1] < 3 * times[0]
 
@@ -187,8 +187,8 @@ def test_every_fixture_has_a_profile(fixture, monkeypatch):
     inputs = bounds if dynamic else run.inputs
     data = [path.read_bytes() for path in fixture.data_paths]
     request = Request(fixture.pte, fixture.name, inputs, method, data=data)
-    entry, executions = profiling.profile(request, "host")
-    assert len(entry["instructions"]) == meta.num_instructions()
+    found, executions = profiling.profile(request, "host")
+    assert len(found.instructions) == meta.num_instructions()
     assert etdump.to_bytes(executions)[8:12] == b"ED00"
 
 

@@ -323,11 +323,11 @@ def test_cycles_of_an_execution_are_the_sum_of_its_operators(core):
     time = cycles.estimate(core, 1_000_000, 2000, {"cortex_m::quantized_conv2d.out": 300,
                                                    "cortex_m::quantized_linear.out": 100})
     expected = [1500 * a + 500 * b for a, b in zip(convolution, linear, strict=True)]
-    assert time["instructions"] == 2000 and time["cycles"] == pytest.approx(expected[1], abs=1)
-    times = [time["min_ms"], time["ms"], time["max_ms"]]
+    assert time.instructions == 2000 and time.cycles == pytest.approx(expected[1], abs=1)
+    times = [time.min_ms, time.ms, time.max_ms]
     assert times == [pytest.approx(one / 1000, abs=1e-3) for one in expected]
     empty = cycles.estimate(core, None, 2000, {})
-    assert empty["cycles"] == round(2000 * others[1]) and empty["ms"] is None
+    assert empty.cycles == round(2000 * others[1]) and empty.ms is None
 
 
 def test_operators_with_packed_constants_have_separate_cycles():
@@ -704,7 +704,7 @@ def test_an_estimate_by_sizes_is_within_its_factor_of_a_count(core):
             result = running.run(request, COUNTED_ON[core])
             run = cycles.conditions_of(request, result, core)
             meta = open_program(fixture.pte).method_meta(request.method)
-            estimated = by_size.estimate(meta, core, None, run)["instructions"]
+            estimated = by_size.estimate(meta, core, None, run).instructions
             counted = result.instructions["execute"]
             off[name, temp] = max(estimated / counted, counted / estimated)
     allowed = len(off) // 10

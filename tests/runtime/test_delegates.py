@@ -335,8 +335,8 @@ def test_an_argument_that_is_a_list_of_computed_values(register):
 def test_the_profile_has_the_calls_of_delegates(register):
     register("Doubling", Given(None))
     request = Request(two(), "two", [np.arange(4, dtype=np.int32)], "forward")
-    entry, _ = profiling.profile(request, "host")
-    assert [row["call"] for row in entry["instructions"]] == [
+    found, _ = profiling.profile(request, "host")
+    assert [row.call for row in found.instructions] == [
         "delegate Doubling", "aten::relu.out", "delegate Doubling"]
 
 

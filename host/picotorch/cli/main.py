@@ -21,6 +21,7 @@ from picotorch import Error
 from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, fail
 
 from ..host import files, show
+from ..host.report import Report
 from . import options
 from .command import Choice, Command, did_you_mean
 
@@ -135,7 +136,8 @@ def _format_error(error: Error) -> str:
 def _print_error(error: Error, as_json: bool) -> int:
     """Print an error as one line on stderr, or as an object on stdout."""
     if as_json:
-        show.as_json({**getattr(error, "entry", {}),
+        report: Report | None = getattr(error, "report", None)
+        show.as_json({**(report.to_json() if report else {}),
                       "error": show.error(error.code, error.name, _format_error(error))})
     else:
         click.echo(f"{error.name} (0x{error.code:02X}): {_format_error(error)}", err=True)

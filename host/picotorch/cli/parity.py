@@ -65,7 +65,7 @@ def parity_command(model: Path, method: str, boards: tuple[str, ...], port: str 
         raise click.UsageError(f"{option} is for expected outputs: give --expected")
     request.firmware, request.bare, request.timeout = firmware, bare, timeout
     request.threads = threads
-    tell = (lambda entry: None) if as_json else parity.show_progress
-    entry = parity.compare(request, compared, reference, tell)
-    show.entry(entry, as_json, parity.show_verdict)
-    sys.exit(0 if entry["agree"] else 1)
+    tell = (lambda found: None) if as_json else parity.show_progress
+    found = parity.compare(request, compared, reference, tell)
+    show.report(found, as_json, parity.show_verdict)
+    sys.exit(0 if found.agree else 1)

@@ -73,13 +73,13 @@ def profile_command(model: Path, method: str, board: str, port: str | None, time
                       threads=threads)
     if memory_map is not None:
         write_drawing(memory_map, memory_map_module.draw(meta, f"{model.name}, {method}"))
-    entry, executions = profiling.profile(request, board)
+    found, executions = profiling.profile(request, board)
     if debug_buffer is not None:
         executions, computed = intermediate.with_values(executions, request)
         write(debug_buffer, computed)
     if etdump_path is not None:
         write(etdump_path, etdump.to_bytes(executions))
-    show.entry(entry, as_json, profiling.show_text, sort)
+    show.report(found, as_json, lambda found: profiling.show_text(found, sort))
     for path in (memory_map, etdump_path, debug_buffer):
         if path is not None and not as_json:
             show.wrote(path)

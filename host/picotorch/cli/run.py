@@ -18,7 +18,7 @@ from ..host.request import ATOL, POOL_SIZE, PORT, RTOL, RUN_TIMEOUT, TEMP_SIZE, 
 from ..host.twin import open_program
 from ..measure.beside import run_beside
 from ..run import bundled, running
-from ..run.report import result_entry, show_result
+from ..run.report import Run, show_result
 from . import options
 from .command import Choice, InputFile, OutputFile, command
 
@@ -117,9 +117,9 @@ def run(model: Path, method: str | None, board: str, port: str | None, timeout: 
     except Error as error:
         result = running.failed(str(model), method, board, error)
     if as_json:
-        entry = {**result_entry(result), "seed": seed if inputs is None else None}
-        running.check_result(result, entry)
-        show.as_json(entry)
+        found = Run(result, seed if inputs is None else None)
+        running.check_result(result, found)
+        show.as_json(found.to_json())
         return
     if inputs is None and not result.code:
         show.line(f"The inputs are random (seed {seed}); give your own with --inputs.")
@@ -166,11 +166,10 @@ def _run_bundled(model: Path, method: str | None, board: str, memories: dict[str
     bundle = bundled.read(read_file(model))
     request = Request(bytes(bundle.program), str(model), [], **memories)
     tested = bundled_tests.run(bundle, method, board, rtol, atol, request)
-    entry = bundled_tests.entry(str(model), board, rtol, atol, tested)
     if not as_json:
         bundled_tests.show_text(tested)
-    for one in tested:
-        running.check_result(one.result, entry)
+    for one in tested.methods:
+        running.check_result(one.result, tested)
     if as_json:
-        show.as_json(entry)
-    sys.exit(0 if all(one.passed for one in tested) else 1)
+        show.as_json(tested.to_json())
+    sys.exit(0 if tested.passed else 1)

@@ -239,7 +239,7 @@ def _gains_by_temp(ptm: Ptm, name: str, core: str, methods: list[CompiledMethod]
         return False
     try:
         minimum, fastest = (
-            sum(row["cycles"] for row in packing.measured(ptm, name, core, min_temp).values())
+            sum(row.cost for row in packing.measured(ptm, name, core, min_temp).values())
             for min_temp in (True, False))
     except Error:
         return True

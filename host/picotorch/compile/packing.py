@@ -5,8 +5,7 @@ emulated board counts the instructions of each call with and without; the estima
 decides.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
 
 from picotorch import Error, Program
 from picotorch.errors import NOT_FOUND, fail
@@ -16,10 +15,11 @@ from ..host.inputs import random_inputs
 from ..host.request import Request
 from ..host.twin import open_program
 from ..measure import fitting, profiling
+from ..measure.profiling import ProfiledInstruction
 from .ptm_writer import Ptm, compile_ptm
 from .report import Cost, PackedWeights
 
-Rows = dict[tuple[str, int], dict[str, Any]]  # of a profile, by method and instruction
+Rows = dict[tuple[str, int], ProfiledInstruction]  # of a profile, by method and instruction
 
 MIN_GAIN = 0.03  # of the cycles of a call, and of a whole run
 
@@ -43,7 +43,7 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
     except Error as error:
         ptm = plain if maximum is not None and len(full.data) > maximum else full
         return ptm, _report(ptm, full, plain, ({}, {}), str(error))
-    cycles = [{key: row["cycles"] for key, row in each.items()} for each in rows]
+    cycles = [{key: row.cost for key, row in each.items()} for each in rows]
     gains = {key: cycles[1][key] - cycles[0][key] for key in cycles[0] if key in _packed_sizes(full)}
     gainful = {key for key, gain in gains.items() if gain > min_gain * cycles[1][key]}
     # The last of these to leave out is that with the most gain for its bytes.
@@ -79,8 +79,8 @@ def measured(ptm: Ptm, name: str, core: str, min_temp: bool) -> Rows:
         if meta.num_instructions():
             request = Request(ptm.data, name, random_inputs(meta), method)
             temp = _min_temp(program, method) if min_temp else None
-            found |= {(method, row["index"]): row
-                      for row in profiling.profile(request, board.name, temp)[0]["instructions"]}
+            profile, _ = profiling.profile(request, board.name, temp)
+            found |= {(method, row.index): row for row in profile.instructions}
     return found
 
 
@@ -92,11 +92,14 @@ def _min_temp(program: Program, method: str) -> int:
 def _report(selected: Ptm, full: Ptm, plain: Ptm, rows: Sequence[Rows],
             message: str) -> PackedWeights:
     kinds = {full.calls_packed: "all", plain.calls_packed: "none"}
-    all_calls, no_call = (Cost(len(ptm.data), _sum(each, "ticks"), _sum(each, "cycles"))
+    all_calls, no_call = (Cost(len(ptm.data), _sum(row.ticks for row in each.values()),
+                               _sum(row.cost for row in each.values()))
                           for ptm, each in zip((full, plain), rows, strict=True))
     return PackedWeights(kinds.get(selected.calls_packed, "some"), selected.calls_packed,
                          full.calls_packed, all_calls, no_call, message)
 
 
-def _sum(rows: Rows, key: str) -> int | None:
-    return sum(row[key] for row in rows.values()) if rows else None
+def _sum(counts: Iterable[int]) -> int | None:
+    """Return the sum, None of nothing."""
+    counts = list(counts)
+    return sum(counts) if counts else None

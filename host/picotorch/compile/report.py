@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..host.report import Report
+from ..host.report import OPTIONAL, Report
+from ..host.request import Estimate
 
 
 @dataclass(frozen=True)
@@ -51,13 +52,24 @@ class OtherTemp(Report):
 
 
 @dataclass(frozen=True)
+class SlowInstruction(Report):
+    """An instruction of a profile, see profiling.ProfiledInstruction."""
+
+    index: int
+    call: str
+    shapes: str
+    ticks: int
+    cycles: int | None
+    share: float
+
+
+@dataclass(frozen=True)
 class CompiledMethod(Report):
     """A method of a .ptm file.
 
     constant: it has no instructions. before: needs of the program's method, None if it has none of this
     name. after: needs of the compiled method. min_temp, temp_fastest: bytes of temp memory that its
-    kernels need, and with which it is fastest; temp_before is the latter of the program. time: see
-    cycles.estimate. slowest: rows of a profile.
+    kernels need, and with which it is fastest; temp_before is the latter of the program.
     """
 
     method: str
@@ -67,9 +79,9 @@ class CompiledMethod(Report):
     min_temp: int
     temp_fastest: int
     temp_before: int | None
-    time: dict[str, Any] | None = None
+    time: Estimate | None = None
     other_temp: OtherTemp | None = None
-    slowest: list[dict[str, Any]] = field(default_factory=list)
+    slowest: list[SlowInstruction] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -110,16 +122,9 @@ class Compiled(Report):
     library: dict[str, Any] | None
     target: str | None
     fit: dict[str, Any] | None
-    kept: list[str] | None = None
+    kept: list[str] | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def has_room(self) -> bool:
         """Return False if the target has no room."""
         return self.fit is None or self.fit["fits"] is not False
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields as plain data; "kept" for a C project only."""
-        found = super().to_json()
-        if self.kept is None:
-            del found["kept"]
-        return found

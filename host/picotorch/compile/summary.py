@@ -8,7 +8,7 @@ from picotorch import Error, MethodMeta
 from ..boards.boards import Board
 from ..host import show
 from ..host.inputs import random_inputs
-from ..host.request import Request
+from ..host.request import Estimate, Request
 from ..host.twin import open_program
 from ..measure import by_size, cycles, fitting, profiling
 from .ptm_writer import Ptm
@@ -19,10 +19,10 @@ from .report import (
     Memories,
     OtherTemp,
     PackedWeights,
+    SlowInstruction,
 )
 
 _SLOWEST = 5
-_KEYS = ("index", "call", "shapes", "ticks", "cycles", "share")
 
 
 def measured(model: CompiledModel, ptm: Ptm, core: str, clock_hz: int | None) -> CompiledModel:
@@ -64,14 +64,14 @@ def _other_temp(method: CompiledMethod) -> int | None:
 def _by_size(meta: MethodMeta, method: CompiledMethod, ptm: Ptm, core: str,
              clock_hz: int | None) -> CompiledMethod:
     """Estimate the figures of _measured."""
-    def time(temp: int) -> dict[str, Any] | None:
+    def time(temp: int) -> Estimate | None:
         return by_size.estimate(meta, core, clock_hz, _conditions(method, ptm, core, temp))
 
     found, other = time(method.after.temp), _other_temp(method)
     other_time = None if other is None else time(other)
     other_temp = None
     if found is not None and other is not None and other_time is not None:
-        other_temp = OtherTemp(other, other_time["instructions"], other_time["cycles"])
+        other_temp = OtherTemp(other, other_time.instructions, other_time.cycles)
     return dataclasses.replace(method, time=found, other_temp=other_temp)
 
 
@@ -80,11 +80,12 @@ def _measured(meta: MethodMeta, method: CompiledMethod, ptm: Ptm, board: Board, 
     request = Request(ptm.data, meta.name(), random_inputs(meta), meta.name())
     temp = method.after.temp
     profile, _ = profiling.profile(request, board.name, temp)
-    rows = sorted(profile["instructions"], key=profiling.cost, reverse=True)[:_SLOWEST]
-    time = cycles.estimate(core, clock_hz, profile["total"], profiling.shares(profile),
+    rows = sorted(profile.instructions, key=lambda row: row.cost, reverse=True)[:_SLOWEST]
+    time = cycles.estimate(core, clock_hz, profile.total, profile.ticks_by_operator(),
                            _conditions(method, ptm, core, temp))
     return dataclasses.replace(method, time=time, other_temp=_with_other_temp(request, board, method),
-                               slowest=[{key: row[key] for key in _KEYS} for row in rows])
+                               slowest=[SlowInstruction(row.index, row.call, row.shapes, row.ticks,
+                                                        row.cycles, row.share) for row in rows])
 
 
 def _with_other_temp(request: Request, board: Board, method: CompiledMethod) -> OtherTemp | None:
@@ -93,7 +94,7 @@ def _with_other_temp(request: Request, board: Board, method: CompiledMethod) -> 
     if other is None:
         return None
     profile, _ = profiling.profile(request, board.name, other)
-    return OtherTemp(other, profile["total"], profile["cycles"])
+    return OtherTemp(other, profile.total, profile.execute().cost)
 
 
 # ---- for people
@@ -183,12 +184,12 @@ def _show_time(method: CompiledMethod, of_method: str, entry: CompiledModel) -> 
     time = method.time
     assert time is not None
     show.heading(f"Time{of_method}")
-    cost = f"{time['instructions']:,} instructions, about {time['cycles']:,} cycles"
-    if time["ms"] is not None and entry.clock_hz is not None:
-        cost += (f": {time['ms']:.3g} ms at {entry.clock_hz / 1e6:g} MHz ({time['min_ms']:.3g} to "
-                 f"{time['max_ms']:.3g})")
+    cost = f"{time.instructions:,} instructions, about {time.cycles:,} cycles"
+    if time.ms is not None and entry.clock_hz is not None:
+        cost += (f": {time.ms:.3g} ms at {entry.clock_hz / 1e6:g} MHz ({time.min_ms:.3g} to "
+                 f"{time.max_ms:.3g})")
     show.line(cost)
-    if time["counted"]:
+    if time.counted:
         show.line(f"Counted on {entry.measured_on}; cycles and milliseconds are estimates.")
     else:
         show.line("All are estimates, from the sizes of the tensors.")
@@ -199,6 +200,5 @@ def _show_time(method: CompiledMethod, of_method: str, entry: CompiledModel) -> 
     if not method.slowest:
         return
     show.table(["slowest", "operator", "instructions>", "cycles>", "share of cycles>"], [
-        [row["index"], row["call"], f"{row['ticks']:,}", f"{row['cycles']:,}",
-         f"{100 * row['share']:.1f} %"]
+        [row.index, row.call, f"{row.ticks:,}", f"{row.cycles:,}", f"{100 * row.share:.1f} %"]
         for row in method.slowest])

@@ -10,6 +10,9 @@ import numpy as np
 from picotorch import Error
 from picotorch.schema import ERROR_NAMES, SUBJECTS
 
+from . import show
+from .report import Report, plain
+
 POOL_SIZE = 65536  # bytes of method pool without --pool-size
 TEMP_SIZE = 65536
 HOST_MEMORY = 1 << 24  # bytes of each memory on the twin when it is only compared or measured
@@ -56,14 +59,15 @@ class Request:
 
 
 @dataclasses.dataclass
-class Usage:
+class Usage(Report):
     """Bytes of a memory. used: of temp memory, as many as kernels use if available."""
 
     used: int
     size: int
 
     @property
-    def taken(self) -> int:
+    def available(self) -> int:
+        """Return the bytes of `used` that the memory has."""
         return min(self.used, self.size)
 
 
@@ -79,8 +83,24 @@ def read_events(buffer: Any) -> list[Event]:
     return [Event(ticks, calls) for ticks, calls in struct.iter_unpack("<QI4x", buffer)]
 
 
+@dataclasses.dataclass(frozen=True)
+class Estimate(Report):
+    """Estimated cost of an execution.
+
+    ms, min_ms, max_ms: None without a clock. counted: a board counted the instructions; otherwise they
+    are computed from the sizes of the tensors.
+    """
+
+    instructions: int
+    cycles: int
+    ms: float | None
+    min_ms: float | None
+    max_ms: float | None
+    counted: bool = True
+
+
 @dataclasses.dataclass
-class Connected:
+class Connected(Report):
     """Facts of a run on a connected board.
 
     machine: its name in its firmware. model_at: the file that was used, or the frozen model
@@ -102,7 +122,7 @@ class Connected:
     ticks: str = "us"
     beside: str | None = None
     clock_hz: int | None = None
-    estimated: dict[str, Any] | None = None
+    estimated: Estimate | None = None
 
 
 def subject_of(error: Error) -> int:
@@ -114,7 +134,7 @@ def subject_of(error: Error) -> int:
 
 
 @dataclasses.dataclass
-class Result:
+class Result(Report):
     """The result of a run. `code` is 0, or the error's; then fields after the failure are None.
 
     subject: number of the error's subject in schema.SUBJECTS, 0 for none.
@@ -155,6 +175,18 @@ class Result:
     def set_error(self, error: Error) -> None:
         """Record the error that ended the run."""
         self.code, self.message, self.subject = error.code, error.message, subject_of(error)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of `run --json`."""
+        found: dict[str, Any] = {
+            "model": self.model, "method": self.method, "board": self.board, "status": self.status,
+            "error": show.error(self.code, self.status, self.message) if self.code else None}
+        for name in ("instructions", "cycles", "method_pool", "packed", "planned", "temp", "stack",
+                     "heap_bytes_allocated"):
+            found[name] = plain(getattr(self, name))
+        found["outputs"] = [{"dtype": output.dtype.name, "sizes": list(output.shape),
+                             "values": output.tolist()} for output in self.outputs]
+        return found if self.connected is None else found | {"connected": self.connected.to_json()}
 
     @property
     def status(self) -> str:

@@ -81,8 +81,8 @@ def _executed(request: Request, result: Result) -> Iterator[str]:
 
 def _usage(label: str, usage: Usage | None) -> str:
     assert usage is not None  # the method was loaded
-    percent = 100 * usage.taken // usage.size if usage.size else 0
-    return (f"{label}{usage.taken} / {usage.size}  free: {usage.size - usage.taken} "
+    percent = 100 * usage.available // usage.size if usage.size else 0
+    return (f"{label}{usage.available} / {usage.size}  free: {usage.size - usage.available} "
             f"( used: {percent} % )")
 
 

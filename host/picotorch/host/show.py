@@ -16,7 +16,7 @@ import click
 
 from picotorch.errors import Error
 
-from .report import Report
+from .report import Report, plain
 
 Reported = TypeVar("Reported", bound=Report)
 
@@ -27,7 +27,7 @@ _COLOURS = {"fits": "green", "DOES NOT FIT": "red", "PASS": "green", "FAIL": "re
 def entry(found: dict[str, Any], is_json: bool, show_text: Callable[..., Any], *arguments: Any) -> None:
     """Print the result of a command: as JSON, or by show_text for people."""
     if is_json:
-        as_json(found)
+        as_json(plain(found))
     else:
         show_text(found, *arguments)
 
@@ -50,9 +50,9 @@ def error(code: int | None, name: str, message: str) -> dict[str, Any]:
     return {"name": name, "code": code, "message": message}
 
 
-def with_entry(error: Error, entry: dict[str, Any]) -> Error:
-    """Attach an entry to an error: its JSON has the fields of both."""
-    vars(error)["entry"] = entry
+def with_report(error: Error, found: Report | None) -> Error:
+    """Attach a report to an error: its JSON has the fields of both."""
+    vars(error)["report"] = found
     return error
 
 

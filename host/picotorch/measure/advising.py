@@ -299,7 +299,7 @@ def _sum_cycles(counts: Iterable[tuple[str, int]]) -> dict[str, Any]:
     operators: Counter[str] = Counter()
     for operator, count in counts:
         operators[operator] += count
-    return cycles.estimate(_CORE, None, sum(operators.values()), dict(operators))
+    return cycles.estimate(_CORE, None, sum(operators.values()), dict(operators)).to_json()
 
 
 def _bytes_in_float(model: bytes, found: _Method, calls: float) -> int:

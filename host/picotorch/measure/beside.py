@@ -1,11 +1,9 @@
 """Run a request with estimated cycles, and on a connected board beside an emulated one."""
 
-from typing import Any
-
 from picotorch import Error
 
 from ..boards import boards
-from ..host.request import Request, Result
+from ..host.request import Estimate, Request, Result
 from ..run import running
 from . import cycles
 
@@ -24,12 +22,12 @@ def run_beside(request: Request, board: str, beside: str | None) -> Result:
         result.connected.estimated = _estimate(request, emulated, beside, result.connected.clock_hz)
     elif result.connected is None and board != running.HOST:
         estimated = _estimate(request, result, board)
-        result.cycles = estimated["cycles"] if estimated else None
+        result.cycles = estimated.cycles if estimated else None
     return result
 
 
 def _estimate(request: Request, result: Result, board: str,
-              clock_hz: int | None = None) -> dict[str, Any] | None:
+              clock_hz: int | None = None) -> Estimate | None:
     """Return cycles.estimate of a run on an emulated board; None of one that failed."""
     if result.code or result.instructions is None:
         return None

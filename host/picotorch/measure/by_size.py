@@ -10,16 +10,17 @@ Without a network, half of the networks of the tests are off by "half" at most b
 nine in ten by "factor". tests/benchmark/instructions_by_size.py measures and writes them.
 """
 
+import dataclasses
 import json
 import math
 from collections import Counter
 from collections.abc import Iterator
 from importlib import resources
-from typing import Any
 
 from picotorch import MethodMeta
 
 from ..host.instructions import KERNEL_CALL, Instruction, read_instructions
+from ..host.request import Estimate
 from ..host.tensors import numpy_dtype
 from ..host.values import Values
 from . import cycles
@@ -63,18 +64,18 @@ def features_of(instruction: Instruction, values: Values) -> tuple[str, str, lis
 
 
 def estimate(meta: MethodMeta, core: str, clock_hz: int | None,
-             run: RunConditions) -> dict[str, Any] | None:
+             run: RunConditions) -> Estimate | None:
     """Return cycles.estimate of an execution that no board counted; None for a method with delegates.
 
-    Its range is wider by FACTOR, and "counted" is False.
+    Its range is wider by FACTOR.
     """
     operators = expected(meta, core, run.has_less_temp)
     if operators is None:
         return None
     found = cycles.estimate(core, clock_hz, sum(operators.values()), operators, run)
-    ranged = {"min_ms": 1 / FACTOR, "max_ms": FACTOR}
-    return found | {"counted": False} | {
-        key: found[key] and round(found[key] * factor, 3) for key, factor in ranged.items()}
+    return dataclasses.replace(
+        found, counted=False, min_ms=found.min_ms and round(found.min_ms / FACTOR, 3),
+        max_ms=found.max_ms and round(found.max_ms * FACTOR, 3))
 
 
 def expected(meta: MethodMeta, core: str, has_less_temp: bool) -> dict[str, int] | None:

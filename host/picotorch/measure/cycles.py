@@ -14,7 +14,7 @@ import dataclasses
 import json
 from collections import Counter
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from _picotorch import CORES
 from _picotorch_c import lib
@@ -25,7 +25,7 @@ from picotorch.module import load_with_exact_memories
 from ..boards.boards import load_board
 from ..host.instructions import Instruction, read_instructions
 from ..host.operators import CONV_VARIANTS, conv_variants
-from ..host.request import Request, Result
+from ..host.request import Estimate, Request, Result
 from ..host.twin import has_packed, is_ptm, open_data, open_program, preferred_temp
 from ..host.values import Values
 from ..run import running
@@ -176,10 +176,8 @@ def _kind_of(instruction: Instruction, values: Values) -> str:
 
 
 def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict[str, int],
-             run: RunConditions = PLAIN) -> dict[str, Any]:
-    """Return {"instructions", "cycles", "ms", "min_ms", "max_ms", "counted": True} of an execution.
-
-    "ms" is None without a clock. by_size.estimate has "counted" False.
+             run: RunConditions = PLAIN) -> Estimate:
+    """Return the estimate of an execution whose instructions a board counted.
 
     instructions: all of an execution, which its operators share as `operators` has them.
     """
@@ -190,8 +188,7 @@ def estimate(core: str, clock_hz: int | None, instructions: int, operators: dict
             sums[i] += factor * share
     cycles = [round(instructions * one / sum(shares.values())) for one in sums]
     ms = [None if clock_hz is None else round(1000 * count / clock_hz, 3) for count in cycles]
-    return {"instructions": instructions, "cycles": cycles[1], "ms": ms[1], "min_ms": ms[0],
-            "max_ms": ms[2], "counted": True}
+    return Estimate(instructions, cycles[1], ms=ms[1], min_ms=ms[0], max_ms=ms[2])
 
 
 def measured_operators(request: Request, board: str) -> dict[str, int]:

@@ -1,21 +1,24 @@
 """Measure each instruction of a method, on the twin or a board: picotorch profile."""
 
+import dataclasses
 import itertools
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Self
 
 import click
 
 from ..boards.boards import load_board
 from ..host import show
 from ..host.instructions import Instruction, read_instructions
-from ..host.request import HOST_MEMORY, Request, Result
+from ..host.report import OPTIONAL, Report
+from ..host.request import HOST_MEMORY, Connected, Request, Result
 from ..host.twin import open_program
 from ..host.values import TENSOR, Values
 from ..run import running
-from ..run.report import connected_entry, connected_of, model_place
+from ..run.report import model_place
 from . import cycles
 from .etdump import Execution
 from .macs import factors, macs_of
@@ -25,12 +28,91 @@ _LOOKED_INTO = 16  # items of a list: many instructions may name one long list
 SORTED = ("order", "share")
 
 
-def profile(request: Request, board: str,
-            temp: int | None = None) -> tuple[dict[str, Any], list[Execution]]:
-    """Return the profile as plain data, and the executions it comes from.
+@dataclass(frozen=True, kw_only=True)
+class Costs(Report):
+    """Costs of instructions. cycles: estimated, None where they are not.
 
-    The method gets all the pool and scratch that the board has, or `temp` bytes of scratch. "share" is
-    of cycles where they are estimated, else of ticks: "share_of" names it.
+    share: of the cycles of all instructions where they are estimated, else of the ticks.
+    """
+
+    calls: int
+    ticks: int
+    macs: int
+    cycles: int | None = None
+    share: float = 0
+    macs_per_tick: float | None = None
+
+    @property
+    def cost(self) -> int:
+        """Return the cycles, or the ticks without an estimate."""
+        return self.ticks if self.cycles is None else self.cycles
+
+    def beside(self, all_cost: int) -> Self:
+        """Return the costs with their share of those of all instructions."""
+        return dataclasses.replace(
+            self, share=round(self.cost / all_cost, 4) if all_cost else 0,
+            macs_per_tick=round(self.macs / self.ticks, 3) if self.macs and self.ticks else None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfiledInstruction(Costs):
+    """Costs of an instruction. estimated_as: see cycles.operator_of."""
+
+    index: int
+    call: str
+    estimated_as: str
+    shapes: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfiledOperator(Costs):
+    """Costs of all instructions that call an operator."""
+
+    call: str
+    instructions: int
+
+
+@dataclass(frozen=True)
+class Profile(Report):
+    """Costs of an execution, the median of several.
+
+    dynamic: a tensor is, so that shapes and MACs are the largest. unit: of ticks. total: ticks of all,
+    with end_of_loop. share_of: the unit of the shares, "cycles" or that of ticks.
+    """
+
+    model: str
+    method: str
+    board: str
+    pack_weights: bool
+    dynamic: bool
+    unit: str
+    executions: int
+    total: int
+    end_of_loop: int
+    macs: int
+    instructions: list[ProfiledInstruction]
+    operators: list[ProfiledOperator]
+    cycles: int | None
+    share_of: str
+    share: float
+    macs_per_tick: float | None
+    connected: Connected | None = field(default=None, metadata=OPTIONAL)
+
+    def execute(self) -> Costs:
+        """Return the costs of all instructions together."""
+        calls = sum(row.calls for row in self.instructions)
+        return Costs(calls=calls, ticks=self.total, macs=self.macs, cycles=self.cycles,
+                     share=self.share, macs_per_tick=self.macs_per_tick)
+
+    def ticks_by_operator(self) -> dict[str, int]:
+        """Return the ticks by operator, for cycles.estimate."""
+        return _ticks_by_operator(self.instructions)
+
+
+def profile(request: Request, board: str, temp: int | None = None) -> tuple[Profile, list[Execution]]:
+    """Return the profile, and the executions it comes from.
+
+    The method gets all the pool and scratch that the board has, or `temp` bytes of scratch.
 
     Raises the Error of a run that failed.
     """
@@ -47,52 +129,43 @@ def profile(request: Request, board: str,
     calls = [event.calls for event in result.events[0]]
     rows = [_row(instruction, values, ticks[1 + i], calls[1 + i])
             for i, instruction in enumerate(instructions)]
-    entry = {"model": request.name, "method": request.method, "board": board,
-             "pack_weights": request.pack_weights, "dynamic": _is_dynamic(values), "unit": unit(result),
-             "executions": len(result.events),
-             "total": sum(ticks), "end_of_loop": ticks[0], "macs": sum(row["macs"] for row in rows),
-             "instructions": rows, "operators": _operators(rows), **connected_entry(result)}
-    _add_cycles(entry, result, request)
-    entry["share_of"] = entry["unit"] if entry["cycles"] is None else "cycles"
-    for row in [entry, *rows, *entry["operators"]]:
-        _derive(row, entry)
-    entry["operators"].sort(key=cost, reverse=True)
-    return entry, [Execution(instructions, events) for events in result.events]
-
-
-def cost(one: dict[str, Any]) -> int:
-    """Return the cycles of a profile, a row or an operator; its ticks without an estimate."""
-    key = "cycles" if one["cycles"] is not None else "ticks" if "ticks" in one else "total"
-    count: int = one[key]
-    return count
+    execute = Costs(calls=sum(row.calls for row in rows), ticks=sum(ticks),
+                    macs=sum(row.macs for row in rows))
+    if result.connected is None and result.board != running.HOST:
+        rows, execute = _with_cycles(rows, execute, result, request)
+    execute = execute.beside(execute.cost)
+    operators = [one.beside(execute.cost) for one in _operators(rows)]
+    found = Profile(
+        request.name, request.method, board, request.pack_weights, _is_dynamic(values), unit(result),
+        len(result.events), execute.ticks, ticks[0], execute.macs,
+        [row.beside(execute.cost) for row in rows],
+        sorted(operators, key=lambda one: one.cost, reverse=True), execute.cycles,
+        unit(result) if execute.cycles is None else "cycles", execute.share, execute.macs_per_tick,
+        result.connected)
+    return found, [Execution(instructions, events) for events in result.events]
 
 
 def _is_dynamic(values: Values) -> bool:
     return any(values.kind(i) == TENSOR and values.tensor(i).is_dynamic() for i in range(len(values)))
 
 
-def _add_cycles(entry: dict[str, Any], result: Result, request: Request) -> None:
-    """Estimate "cycles" on the core of an emulated board, of all and by row; None elsewhere."""
-    rows = entry["instructions"]
-    if result.connected is not None or result.board == running.HOST:
-        for one in [entry, *rows, *entry["operators"]]:
-            one["cycles"] = None
-        return
+def _with_cycles(rows: list[ProfiledInstruction], execute: Costs, result: Result,
+                 request: Request) -> tuple[list[ProfiledInstruction], Costs]:
+    """Estimate the cycles on the core of an emulated board, of each row and of all."""
     core = load_board(result.board).core
     run = cycles.conditions_of(request, result, core)
-    for row in rows:
-        row["cycles"] = cycles.estimate(core, None, row["ticks"], {row["estimated_as"]: 1},
-                                        run)["cycles"]
-    for one in entry["operators"]:
-        one["cycles"] = sum(row["cycles"] for row in rows if row["call"] == one["call"])
-    entry["cycles"] = cycles.estimate(core, None, entry["total"], shares(entry), run)["cycles"]
+
+    def estimated(costs: Costs, operators: dict[str, int]) -> int:
+        return cycles.estimate(core, None, costs.ticks, operators, run).cycles
+
+    return ([dataclasses.replace(row, cycles=estimated(row, {row.estimated_as: 1})) for row in rows],
+            dataclasses.replace(execute, cycles=estimated(execute, _ticks_by_operator(rows))))
 
 
-def shares(entry: dict[str, Any]) -> dict[str, int]:
-    """Return the ticks of a profile by operator, for cycles.estimate."""
+def _ticks_by_operator(rows: list[ProfiledInstruction]) -> dict[str, int]:
     found: Counter[str] = Counter()
-    for row in entry["instructions"]:
-        found[row["estimated_as"]] += row["ticks"]
+    for row in rows:
+        found[row.estimated_as] += row.ticks
     return dict(found)
 
 
@@ -107,11 +180,11 @@ def _medians(executions: list[list[int]]) -> list[int]:
     return [round(statistics.median(ticks)) for ticks in zip(*executions, strict=True)]
 
 
-def _row(instruction: Instruction, values: Values, ticks: int, calls: int) -> dict[str, Any]:
-    return {"index": instruction.index, "call": instruction.call,
-            "estimated_as": cycles.operator_of(instruction, values),
-            "shapes": _shapes(instruction, values), "calls": calls, "ticks": ticks,
-            "macs": macs_of(instruction, values) * calls}
+def _row(instruction: Instruction, values: Values, ticks: int, calls: int) -> ProfiledInstruction:
+    return ProfiledInstruction(
+        index=instruction.index, call=instruction.call,
+        estimated_as=cycles.operator_of(instruction, values), shapes=_shapes(instruction, values),
+        calls=calls, ticks=ticks, macs=macs_of(instruction, values) * calls)
 
 
 def _shapes(instruction: Instruction, values: Values) -> str:
@@ -133,64 +206,54 @@ def _sizes(values: Values, index: int) -> str:
     return "x".join(map(str, values.tensor(index).sizes())) or "1"
 
 
-def _operators(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the sums by what is called."""
-    sums: dict[str, dict[str, int]] = defaultdict(
-        lambda: {"instructions": 0, "calls": 0, "ticks": 0, "macs": 0})
+def _operators(rows: list[ProfiledInstruction]) -> list[ProfiledOperator]:
+    """Return the sums by call."""
+    found: dict[str, list[ProfiledInstruction]] = defaultdict(list)
     for row in rows:
-        one = sums[row["call"]]
-        one["instructions"] += 1
-        for key in ("calls", "ticks", "macs"):
-            one[key] += row[key]
-    return [{"call": call, **one} for call, one in sums.items()]
-
-
-def _derive(row: dict[str, Any], entry: dict[str, Any]) -> None:
-    ticks, whole = row.get("ticks", entry["total"]), cost(entry)
-    row["share"] = round(cost(row) / whole, 4) if whole else 0
-    row["macs_per_tick"] = round(row["macs"] / ticks, 3) if row["macs"] and ticks else None
+        found[row.call].append(row)
+    return [ProfiledOperator(
+        call=call, instructions=len(own), calls=sum(row.calls for row in own),
+        ticks=sum(row.ticks for row in own), macs=sum(row.macs for row in own),
+        cycles=None if own[0].cycles is None else sum(row.cycles or 0 for row in own))
+        for call, own in found.items()]
 
 
 # ---- for people
 
 
-def show_text(entry: dict[str, Any], order: str) -> None:
-    rows = entry["instructions"]
+def show_text(found: Profile, order: str) -> None:
+    rows = found.instructions
     if order == "share":
-        rows = sorted(rows, key=cost, reverse=True)
-    name = entry["unit"]
+        rows = sorted(rows, key=lambda row: row.cost, reverse=True)
+    name = found.unit
     short = "instr." if name == "instructions" else name
-    has_cycles = entry["cycles"] is not None
-    head = [name + ">", *["cycles>"] * has_cycles, f"share of {entry['share_of']}>", "MACs>",
+    has_cycles = found.cycles is not None
+    head = [name + ">", *["cycles>"] * has_cycles, f"share of {found.share_of}>", "MACs>",
             f"MACs/{short}>"]
-    show.heading(f"{entry['model']}, method {entry['method']} on {entry['board']}"
-                 + (", packed weights" if entry["pack_weights"] else ""))
+    show.heading(f"{found.model}, method {found.method} on {found.board}"
+                 + (", packed weights" if found.pack_weights else ""))
     show.table(["", "operator", "input * weights -> output", "calls>", *head],
-               [[row["index"], row["call"], row["shapes"], row["calls"], *_figures(row)]
-                for row in rows])
+               [[row.index, row.call, row.shapes, row.calls, *_figures(row)] for row in rows])
     show.heading("By operator")
-    sums = [[one["call"], one["instructions"], one["calls"], *_figures(one)]
-            for one in entry["operators"]]
+    execute = found.execute()
     show.table(["operator", "instr.>", "calls>", *head],
-               [*sums,
-                ["end of the loop", "", "", f"{entry['end_of_loop']:,}", *[""] * (len(head) - 1)],
-                ["execute", len(rows), sum(row["calls"] for row in rows),
-                 *_figures(entry | {"ticks": entry["total"]})]])
+               [*[[one.call, one.instructions, one.calls, *_figures(one)] for one in found.operators],
+                ["end of the loop", "", "", f"{found.end_of_loop:,}", *[""] * (len(head) - 1)],
+                ["execute", len(rows), execute.calls, *_figures(execute)]])
     if has_cycles:
-        click.echo(f"\nAbout {entry['cycles']:,} cycles, an estimate, as are those of each row.")
-    if entry["dynamic"]:
+        click.echo(f"\nAbout {found.cycles:,} cycles, an estimate, as are those of each row.")
+    if found.dynamic:
         click.echo("\nShapes and MACs are for the largest sizes that the program takes.")
-    connected = connected_of(entry)
-    if connected is not None:
+    if found.connected is not None:
         click.echo()
-        show.line(f"On the board {model_place(connected)}.")
-    if entry["executions"] > 1:
+        show.line(f"On the board {model_place(found.connected)}.")
+    if found.executions > 1:
         click.echo()
-        show.line(f"Medians of {entry['executions']} executions on this computer.")
+        show.line(f"Medians of {found.executions} executions on this computer.")
 
 
-def _figures(row: dict[str, Any]) -> list[str]:
-    rate = row["macs_per_tick"]
-    cycles = [] if row["cycles"] is None else [f"{row['cycles']:,}"]
-    return [f"{row['ticks']:,}", *cycles, f"{100 * row['share']:.1f} %",
-            f"{row['macs']:,}" if row["macs"] else "", "" if rate is None else f"{rate:.2f}"]
+def _figures(costs: Costs) -> list[str]:
+    rate = costs.macs_per_tick
+    cycles = [] if costs.cycles is None else [f"{costs.cycles:,}"]
+    return [f"{costs.ticks:,}", *cycles, f"{100 * costs.share:.1f} %",
+            f"{costs.macs:,}" if costs.macs else "", "" if rate is None else f"{rate:.2f}"]

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from ..host import show
+from ..host.request import Estimate
 from ..inspect.description import partitioners
 from ..run.report import show_unused_packing
 from . import by_size
@@ -84,13 +85,13 @@ def _name(entry: dict[str, Any]) -> str:
 
 def _speed(choice: dict[str, Any]) -> list[Any]:
     time = choice["time"]
-    count = "-" if time is None else f"{_about(time)}{time['instructions']:,}"
+    count = "-" if time is None else f"{_about(time)}{time.instructions:,}"
     return [choice["bytes"], count, _ms(time)]
 
 
-def _about(time: dict[str, Any]) -> str:
+def _about(time: Estimate) -> str:
     """Return a mark for figures that no board counted."""
-    return "" if time["counted"] else "~"
+    return "" if time.counted else "~"
 
 
 def _table(columns: list[str], rows: list[list[Any]]) -> None:
@@ -127,10 +128,10 @@ def _all(memory: dict[str, Any]) -> str:
     return f"{'>' if None in memory['parts'].values() else ''}{memory['all']:,}"
 
 
-def _ms(time: dict[str, Any] | None) -> str:
-    if time is None or time["ms"] is None:
+def _ms(time: Estimate | None) -> str:
+    if time is None or time.ms is None:
         return "-"
-    return _about(time) + (f"{time['ms']:,.0f}" if time["ms"] >= 100 else f"{time['ms']:.3g}")
+    return _about(time) + (f"{time.ms:,.0f}" if time.ms >= 100 else f"{time.ms:.3g}")
 
 
 def _fits(chip: dict[str, Any]) -> str:
@@ -161,12 +162,12 @@ def _show_parts(chip: dict[str, Any]) -> None:
             ["the chip has", *[_count_or_dash(one[memory]["of"]) for one in deployments]]])
 
 
-def _show_time(time: dict[str, Any] | None, board: str | None) -> None:
+def _show_time(time: Estimate | None, board: str | None) -> None:
     if time:
-        ms = "" if time["ms"] is None else f", {time['min_ms']:.3g} to {time['max_ms']:.3g} ms"
-        counted = f"counted on {board}" if time["counted"] else "by the sizes of the tensors"
-        show.line(f"{_about(time)}{time['instructions']:,} instructions, {counted}; about "
-                  f"{time['cycles']:,} cycles{ms}")
+        ms = "" if time.ms is None else f", {time.min_ms:.3g} to {time.max_ms:.3g} ms"
+        counted = f"counted on {board}" if time.counted else "by the sizes of the tensors"
+        show.line(f"{_about(time)}{time.instructions:,} instructions, {counted}; about "
+                  f"{time.cycles:,} cycles{ms}")
 
 
 def _count_or_dash(count: int | None) -> int | str:
@@ -198,7 +199,7 @@ def _show_boards(need: dict[str, Any]) -> None:
 
 def _show_notes(entries: list[dict[str, Any]], kind: str) -> None:
     """Print how the times were found, and a line for each reason why one is missing."""
-    counted = {entry["time"]["counted"] for entry in entries if entry["time"]}
+    counted = {entry["time"].counted for entry in entries if entry["time"]}
     if True in counted:
         click.echo("ms: an estimate from counted instructions, without wait states of flash.")
     if False in counted:

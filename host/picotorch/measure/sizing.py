@@ -28,7 +28,7 @@ from ..host.aligned import ALIGNMENT
 from ..host.elf import flash_bytes
 from ..host.inputs import random_inputs
 from ..host.operators import needed_features
-from ..host.request import Request
+from ..host.request import Estimate, Request
 from ..host.twin import min_temp, open_data, open_program, planned_sizes, preferred_temp, runs_on
 from ..host.values import TENSOR, Values
 from ..inspect.description import constant_bytes, delegate_list, operator_list
@@ -197,7 +197,7 @@ class _Measured:
         """Return (Counts, "") of a run on the board, or (None, the reason)."""
         return self._runs[board.name, temp]
 
-    def time(self, board: Board | None, chip: Board | Chip, temp: int) -> dict[str, Any] | None:
+    def time(self, board: Board | None, chip: Board | Chip, temp: int) -> Estimate | None:
         """Return cycles.estimate for a chip of the board's core; None for a board.
 
         It uses the sizes of the tensors if no board could count. None also for temp memory for which no

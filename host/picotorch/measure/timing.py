@@ -6,7 +6,7 @@ from picotorch import Error, Program
 from picotorch.module import load_with_exact_memories
 
 from ..host.inputs import random_inputs
-from ..host.request import Request
+from ..host.request import Estimate, Request
 from ..host.twin import open_program, preferred_temp
 from ..run import running
 from . import by_size, cycles, fitting
@@ -36,8 +36,9 @@ def estimated_with_counts(program: bytes, core: str) -> tuple[dict[str, Any], li
     try:
         opened = open_program(program)
         if board is None:
-            found = _by_size(opened, core) or {"message": fitting.how_to_measure(core)}
-            return entry | found, []
+            found = _by_size(opened, core)
+            return entry | (found.to_json() if found else
+                            {"message": fitting.how_to_measure(core)}), []
         used = load_with_exact_memories(opened, "forward").memory_report()["temp"]["used"]
         request = Request(program, "program", random_inputs(opened.method_meta("forward")),
                           pool_size=board.arenas["pool"].size, temp_size=used)
@@ -46,12 +47,13 @@ def estimated_with_counts(program: bytes, core: str) -> tuple[dict[str, Any], li
         counts = cycles.measured_counts(request, board.name)
     except Error as error:
         return entry | {"message": error.message}, []
-    return entry | cycles.estimate(core, _CLOCK_HZ, (result.instructions or {})["execute"],
-                                   cycles.by_operator(request, counts),
-                                   cycles.conditions_of(request, result, core)), counts
+    estimate = cycles.estimate(core, _CLOCK_HZ, (result.instructions or {})["execute"],
+                               cycles.by_operator(request, counts),
+                               cycles.conditions_of(request, result, core))
+    return entry | estimate.to_json(), counts
 
 
-def _by_size(program: Program, core: str) -> dict[str, Any] | None:
+def _by_size(program: Program, core: str) -> Estimate | None:
     method = load_with_exact_memories(program, "forward")
     used = method.memory_report()["temp"]["used"]
     has_less = cycles.has_less_temp(used, used, preferred_temp(method, core))

@@ -10,30 +10,38 @@ from picotorch.errors import INVALID_ARGUMENT, fail
 
 from ..host import show, twin
 from ..host.inputs import checked_inputs
+from ..host.report import MERGED, Report
 from ..host.request import Request, Result
 from . import running
 from .bundled import BundledProgram, BundledTensor, Case, Value
-from .report import result_entry, show_result
+from .report import show_result
 from .verifying import Verdict, verify
 
 # ExecuTorch's, of verify_method_outputs
 
 
-@dataclasses.dataclass
-class Tested:
+@dataclasses.dataclass(frozen=True)
+class TestedMethod(Report):
     """A method: its run, and a verdict for each of its test sets."""
 
-    result: Result
-    verdicts: list[Verdict]
+    result: Result = dataclasses.field(metadata=MERGED)
+    test_sets: list[Verdict]
 
-    @property
-    def passed(self) -> bool:
-        """Return whether all test sets passed."""
-        return all(verdict.passed for verdict in self.verdicts)
+
+@dataclasses.dataclass(frozen=True)
+class TestedProgram(Report):
+    """A bundled program. passed: all test sets of all methods passed."""
+
+    model: str
+    board: str
+    rtol: float
+    atol: float
+    passed: bool
+    methods: list[TestedMethod]
 
 
 def run(bundle: BundledProgram, method: str | None, board: str, rtol: float, atol: float,
-        template: Request) -> list[Tested]:
+        template: Request) -> TestedProgram:
     """Load each method that has test sets, or the requested one, and execute the sets one by one.
 
     template: the fields that are the same for all, as the sizes of memories. Raises InvalidArgument
@@ -46,12 +54,14 @@ def run(bundle: BundledProgram, method: str | None, board: str, rtol: float, ato
                    f"no test set is bundled for it; there are some for {', '.join(bundle.methods())}",
                    method)
     program = twin.open_program(template.model)
-    return [_run_method(program.method_meta(name), cases[name], board, rtol, atol,
-                        dataclasses.replace(template, method=name)) for name in methods]
+    tested = [_run_method(program.method_meta(name), cases[name], board, rtol, atol,
+                          dataclasses.replace(template, method=name)) for name in methods]
+    passed = all(verdict.passed for method in tested for verdict in method.test_sets)
+    return TestedProgram(template.name, board, rtol, atol, passed, tested)
 
 
 def _run_method(meta: MethodMeta, cases: list[Case], board: str, rtol: float, atol: float,
-                request: Request) -> Tested:
+                request: Request) -> TestedMethod:
     verdicts: dict[int, Verdict] = {}
     checked: list[Case] = []
     inputs: list[list[Any]] = []
@@ -73,37 +83,25 @@ def _run_method(meta: MethodMeta, cases: list[Case], board: str, rtol: float, at
             verdicts[case.index] = Verdict(
                 case.method, case.index, False,
                 f"{result.status} (0x{result.code:02X}): {result.message}")
-    return Tested(result, [verdicts[case.index] for case in cases])
+    return TestedMethod(result, [verdicts[case.index] for case in cases])
 
 
 def _input_of(value: Value) -> Any:
     return value.array() if isinstance(value, BundledTensor) else value
 
 
-def entry(name: str, board: str, rtol: float, atol: float, tested: list[Tested]) -> dict[str, Any]:
-    """Return the object that `run --json` prints for a bundled program."""
-    return {"model": name, "board": board, "rtol": rtol, "atol": atol,
-            "passed": all(method.passed for method in tested),
-            "methods": [{**result_entry(method.result),
-                         "test_sets": [_verdict_entry(verdict) for verdict in method.verdicts]}
-                        for method in tested]}
-
-
-def _verdict_entry(verdict: Verdict) -> dict[str, Any]:
-    return {name: value for name, value in dataclasses.asdict(verdict).items() if name != "method"}
-
-
-def show_text(tested: list[Tested]) -> None:
-    """Return the log of each method and ExecuTorch's line of each set, then all sets in one table."""
-    for method in tested:
+def show_text(tested: TestedProgram) -> None:
+    """Print the log of each method and ExecuTorch's line of each set, then all sets in one table."""
+    for method in tested.methods:
         show_result(method.result)
         click.echo()
-        for verdict in method.verdicts:
+        for verdict in method.test_sets:
             _show_verdict(verdict)
     show.heading("Test sets")
     show.table(["method", "set>", "result", "max absolute error>", "max relative error>"], [
         [verdict.method, verdict.index, _word(verdict), _error(verdict.max_absolute_error),
-         _error(verdict.max_relative_error)] for method in tested for verdict in method.verdicts])
+         _error(verdict.max_relative_error)] for method in tested.methods
+        for verdict in method.test_sets])
 
 
 def _show_verdict(verdict: Verdict) -> None:

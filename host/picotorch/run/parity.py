@@ -2,9 +2,8 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,12 +14,13 @@ from ..boards.boards import board_names, load_board
 from ..host import show
 from ..host.inputs import random_inputs, read_inputs
 from ..host.npz import read_npz
+from ..host.report import MERGED, Report
 from ..host.request import HOST_MEMORY, Request, Result
 from ..host.tensors import BFLOAT16, HALF, as_numbers
 from ..host.twin import open_program
 from ..host.values import TENSOR
 from . import running
-from .report import connected_of, model_place, result_entry
+from .report import model_place
 
 # Largest difference, relative to the largest magnitude of an output: of float16 and bfloat16 a few
 # units in the last place
@@ -41,6 +41,45 @@ class Reference:
     path: Path | None = None
     outputs: list[np.ndarray] | None = None
     rtol: float | None = None
+
+
+@dataclass(frozen=True)
+class AgainstReference(Report):
+    """Outputs beside expected ones. difference: the largest, relative; bound: the largest allowed."""
+
+    file: str
+    difference: float
+    bound: float
+    agree: bool
+
+
+@dataclass(frozen=True)
+class BoardParity(Report):
+    """A board beside the twin.
+
+    differing_outputs: numbers of the outputs that are not equal to the bit. first_differing_pool_byte:
+    None if the method pools are equal. agree: outputs and pool are equal, and the outputs agree with
+    the expected ones.
+    """
+
+    result: Result = field(metadata=MERGED)
+    compared_pool_bytes: int
+    differing_outputs: list[int]
+    first_differing_pool_byte: int | None
+    reference: AgainstReference | None
+    agree: bool
+
+
+@dataclass(frozen=True)
+class Parity(Report):
+    """The run of the twin, and of boards beside it. inputs: their source. agree: everything agrees."""
+
+    twin: Result = field(metadata=MERGED)
+    inputs: str
+    expected: Path | None
+    reference: AgainstReference | None
+    boards: list[BoardParity]
+    agree: bool
 
 
 def make_request(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
@@ -85,30 +124,24 @@ def _output_bytes(meta: MethodMeta) -> list[int]:
 
 
 def compare(request: Request, boards: list[str], reference: Reference,
-            tell: Callable[[dict[str, Any]], None] = lambda entry: None) -> dict[str, Any]:
-    """Run a method on the twin and on boards, and compare; return the entry of the twin's run.
+            tell: Callable[[Parity], None] = lambda found: None) -> Parity:
+    """Run a method on the twin and on boards, and compare.
 
-    The entry is that of `run --json`, with "agree", "reference" and the entries of the boards, each
-    with its differences.
-
-    boards: without the twin, which always runs. tell: called with the entry so far, first of the twin
+    boards: without the twin, which always runs. tell: called with the report so far, first of the twin
     alone, then with each board. Raises the error of a run that failed.
     """
     twin = _run(request, running.HOST)
-    entry = {**result_entry(twin), "inputs": reference.inputs,
-             "expected": None if reference.path is None else str(reference.path),
-             "reference": _against_reference(twin, reference), "boards": []}
-    tell(entry)
+    against = _against_reference(twin, reference)
+    found = Parity(twin, reference.inputs, reference.path, against, [], _agree(against))
+    tell(found)
     for name in boards:
         own = _for_its_core(request, name)
         same = twin if own is request else _run(own, running.HOST)
-        result = _run(own, name)
-        compared = _compared(same, result, reference)
-        entry["boards"].append({**result_entry(result), "compared_pool_bytes": len(same.pool),
-                                **compared, "agree": _is_same(compared)})
-        tell(entry)
-    entry["agree"] = _agree(entry["reference"]) and all(board["agree"] for board in entry["boards"])
-    return entry
+        board = _compared(same, _run(own, name), reference)
+        found = dataclasses.replace(found, boards=[*found.boards, board],
+                                    agree=found.agree and board.agree)
+        tell(found)
+    return found
 
 
 def _for_its_core(request: Request, name: str) -> Request:
@@ -120,18 +153,14 @@ def _for_its_core(request: Request, name: str) -> Request:
 
 def agree(twin: Result, result: Result, reference: Reference) -> bool:
     """Return whether a board's result equals the twin's and is near the stored outputs."""
-    return _is_same(_compared(twin, result, reference))
+    return _compared(twin, result, reference).agree
 
 
-def _compared(twin: Result, result: Result, reference: Reference) -> dict[str, Any]:
-    return {"differing_outputs": _differing_outputs(twin, result),
-            "first_differing_pool_byte": _first_difference(twin.pool, result.pool),
-            "reference": _against_reference(result, reference)}
-
-
-def _is_same(board: dict[str, Any]) -> bool:
-    return (not board["differing_outputs"] and board["first_differing_pool_byte"] is None
-            and _agree(board["reference"]))
+def _compared(twin: Result, result: Result, reference: Reference) -> BoardParity:
+    differing, byte = _differing_outputs(twin, result), _first_difference(twin.pool, result.pool)
+    against = _against_reference(result, reference)
+    return BoardParity(result, len(twin.pool), differing, byte, against,
+                       not differing and byte is None and _agree(against))
 
 
 def _run(request: Request, board: str) -> Result:
@@ -147,8 +176,8 @@ def _run(request: Request, board: str) -> Result:
     return result
 
 
-def _agree(reference: dict[str, Any] | None) -> bool:
-    return reference is None or bool(reference["agree"])
+def _agree(reference: AgainstReference | None) -> bool:
+    return reference is None or reference.agree
 
 
 def _differing_outputs(one: Result, other: Result) -> list[int]:
@@ -183,7 +212,7 @@ def _first_difference(one: bytes, other: bytes) -> int | None:
     return next((i for i in range(shared) if one[i] != other[i]), shared)
 
 
-def _against_reference(result: Result, reference: Reference) -> dict[str, Any] | None:
+def _against_reference(result: Result, reference: Reference) -> AgainstReference | None:
     if reference.outputs is None:
         return None
     if len(reference.outputs) != len(result.outputs):
@@ -194,9 +223,9 @@ def _against_reference(result: Result, reference: Reference) -> dict[str, Any] |
                    (output, expected) in enumerate(zip(result.outputs, reference.outputs, strict=True))]
     bounds = [_BOUNDS.get(scalar_type, BOUND) if reference.rtol is None else reference.rtol
               for scalar_type in types]
-    return {"file": str(reference.path), "difference": max(differences, default=0.0),
-            "bound": max(bounds, default=BOUND),
-            "agree": all(d <= bound for d, bound in zip(differences, bounds, strict=True))}
+    agree = all(d <= bound for d, bound in zip(differences, bounds, strict=True))
+    return AgainstReference(str(reference.path), max(differences, default=0.0),
+                            max(bounds, default=BOUND), agree)
 
 
 def _difference(output: np.ndarray, expected: np.ndarray, scalar_type: int | None,
@@ -231,49 +260,44 @@ def relative_difference(output: np.ndarray, expected: np.ndarray) -> float:
 # ---- for people
 
 
-def show_progress(entry: dict[str, Any]) -> None:
-    """Print the last board of an entry, or what the twin gave if there is none yet."""
-    if not entry["boards"]:
-        show.line(f"{entry['model']}, method {entry['method']}")
-        show.line(f"inputs: {entry['inputs']}")
-        show.line(f"expected outputs: {entry['expected'] or 'none'}")
-        _show_reference("host", entry["reference"])
+def show_progress(found: Parity) -> None:
+    """Print the last board of a report, or the result of the twin if there is no board yet."""
+    if not found.boards:
+        show.line(f"{found.twin.model}, method {found.twin.method}")
+        show.line(f"inputs: {found.inputs}")
+        show.line(f"expected outputs: {found.expected or 'none'}")
+        _show_reference("host", found.reference)
         return
-    board = entry["boards"][-1]
-    name, differing, from_byte = (
-        board["board"], board["differing_outputs"], board["first_differing_pool_byte"])
-    _line(f"{name} and host, outputs", not differing, f"{len(entry['outputs'])} identical to the bit",
-          "these differ: " + ", ".join(map(str, differing)))
+    board = found.boards[-1]
+    name, from_byte = board.result.board, board.first_differing_pool_byte
+    _line(f"{name} and host, outputs", not board.differing_outputs,
+          f"{len(found.twin.outputs)} identical to the bit",
+          "these differ: " + ", ".join(map(str, board.differing_outputs)))
     _line(f"{name} and host, method pool", from_byte is None,
-          f"{board['compared_pool_bytes']} bytes identical", f"differs from byte {from_byte} on")
-    found = connected_of(board)
-    if found is not None:
+          f"{board.compared_pool_bytes} bytes identical", f"differs from byte {from_byte} on")
+    connected = board.result.connected
+    if connected is not None:
         show.line(f"{name}, heap free: " + ", ".join(
-            f"{show.size(count)} {when}" for when, count in found.heap_free.items()
+            f"{show.size(count)} {when}" for when, count in connected.heap_free.items()
             if count is not None))
-        show.line(f"{name}: {model_place(found)}")
-    _show_reference(name, board["reference"])
+        show.line(f"{name}: {model_place(connected)}")
+    _show_reference(name, board.reference)
 
 
-def show_verdict(entry: dict[str, Any]) -> None:
-    show.line(_verdict(entry))
+def show_verdict(found: Parity) -> None:
+    """Print a line that names everything that was compared, and whether it agrees."""
+    compared = ["the twin", *(board.result.board for board in found.boards)]
+    if found.reference is not None:
+        compared.append(f"the expected outputs ({found.reference.file})")
+    verdict = "agree" if found.agree else "DO NOT AGREE"
+    show.line(f"{', '.join(compared[:-1])} and {compared[-1]} {verdict}")
 
 
-def _verdict(entry: dict[str, Any]) -> str:
-    """Return a line that names everything that was compared, and whether it agrees."""
-    compared = ["the twin", *(board["board"] for board in entry["boards"])]
-    if entry["reference"] is not None:
-        compared.append(f"the expected outputs ({entry['reference']['file']})")
-    verdict = "agree" if entry["agree"] else "DO NOT AGREE"
-    return f"{', '.join(compared[:-1])} and {compared[-1]} {verdict}"
-
-
-def _show_reference(name: str, reference: dict[str, Any] | None) -> None:
+def _show_reference(name: str, reference: AgainstReference | None) -> None:
     if reference is not None:
-        text = f"largest relative difference {reference['difference']:.2g}"
-        _line(f"{name} and expected outputs", _agree(reference),
-              f"{text} (at most {reference['bound']:g})",
-              f"{text}, more than {reference['bound']:g}")
+        text = f"largest relative difference {reference.difference:.2g}"
+        _line(f"{name} and expected outputs", reference.agree,
+              f"{text} (at most {reference.bound:g})", f"{text}, more than {reference.bound:g}")
 
 
 def _line(what: str, good: bool, if_good: str, if_not: str) -> None:

@@ -1,54 +1,26 @@
-"""Print the result of a run, as JSON and for people."""
+"""Define the report of picotorch run, and print the result of a run."""
 
-import dataclasses
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
 
 from _picotorch import CORES
 
 from ..boards.boards import board_names, load_board
 from ..host import show
+from ..host.report import MERGED, Report
 from ..host.request import Connected, Result, Usage
 
 
-def result_entry(result: Result) -> dict[str, Any]:
-    """Return the fields of `run --json`."""
-    return {
-        "model": result.model,
-        "method": result.method,
-        "board": result.board,
-        "status": result.status,
-        "error": show.error(result.code, result.status, result.message) if result.code else None,
-        "instructions": result.instructions,
-        "cycles": result.cycles,
-        "method_pool": _usage(result.method_pool),
-        "packed": result.packed,
-        "planned": [_usage(usage) for usage in result.planned],
-        "temp": _usage(result.temp),
-        "stack": result.stack,
-        "heap_bytes_allocated": result.heap_bytes_allocated,
-        "outputs": [{"dtype": output.dtype.name, "sizes": list(output.shape),
-                     "values": output.tolist()} for output in result.outputs],
-        **connected_entry(result),
-    }
+@dataclass(frozen=True)
+class Run(Report):
+    """A run. seed: of random inputs, None for inputs of a file."""
 
-
-def connected_entry(result: Result) -> dict[str, Any]:
-    """Return "connected" with the facts of a connected board; nothing of other runs."""
-    return {} if result.connected is None else {"connected": dataclasses.asdict(result.connected)}
-
-
-def connected_of(entry: dict[str, Any]) -> Connected | None:
-    """Return the facts that connected_entry() gave an entry; None for an entry of another run."""
-    return Connected(**entry["connected"]) if "connected" in entry else None
-
-
-def _usage(usage: Usage | None) -> dict[str, Any] | None:
-    return None if usage is None else dataclasses.asdict(usage)
+    result: Result = field(metadata=MERGED)
+    seed: int | None
 
 
 def show_result(result: Result) -> None:
-    """Return the log, then what the run needed."""
+    """Print the log, then what the run needed."""
     for line in result.log:
         show.line(line)
     rows = [*_memories(result), *_counts(result)]
@@ -96,7 +68,7 @@ def _memories(result: Result) -> list[list[str]]:
     named = [("method pool", result.method_pool)]
     named += [(f"planned buffer {i}", usage) for i, usage in enumerate(result.planned)]
     named.append(("temp memory", result.temp))
-    rows = [[name, show.size(usage.taken), show.size(usage.size), _percent(usage)]
+    rows = [[name, show.size(usage.available), show.size(usage.size), _percent(usage)]
             for name, usage in named]
     if result.packed:
         rows.insert(1, ["  packed in it", show.size(result.packed), "", ""])
@@ -104,16 +76,18 @@ def _memories(result: Result) -> list[list[str]]:
 
 
 def _percent(usage: Usage) -> str:
-    return f"{100 * usage.taken // usage.size} %" if usage.size else ""
+    return f"{100 * usage.available // usage.size} %" if usage.size else ""
 
 
 def _estimate(connected: Connected, label: str) -> list[list[str]]:
     """Return the row below a measured time or count of cycles."""
-    found = connected.estimated or {}
-    if label == "time" and found.get("ms") is not None:
-        text = f"{found['ms']:,} ms ({found['min_ms']:,} to {found['max_ms']:,})"
-    elif label == "cycles" and found:
-        text = f"{found['cycles']:,}"
+    found = connected.estimated
+    if found is None:
+        return []
+    if label == "time" and found.ms is not None:
+        text = f"{found.ms:,} ms ({found.min_ms:,} to {found.max_ms:,})"
+    elif label == "cycles":
+        text = f"{found.cycles:,}"
     else:
         return []
     return [["  estimated", text, "", ""]]

@@ -7,7 +7,6 @@ import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from picotorch import Error
 from picotorch.errors import (
@@ -24,6 +23,7 @@ from picotorch.schema import SUBJECTS
 
 from ..boards import boards
 from ..host import files, show, twin
+from ..host.report import Report
 from ..host.request import POOL_SIZE, PORT, TEMP_SIZE, Request, Result
 from . import bundled
 
@@ -167,7 +167,7 @@ def error_of(result: Result, subject: str | None = None) -> Error:
     return error
 
 
-def check_result(result: Result, entry: dict[str, Any] | None = None) -> None:
-    """Raise the error of a result. entry: further fields of its JSON."""
+def check_result(result: Result, report: Report | None = None) -> None:
+    """Raise the error of a result. report: further fields of its JSON."""
     if result.code:
-        raise show.with_entry(error_of(result), entry or {})
+        raise show.with_report(error_of(result), report)

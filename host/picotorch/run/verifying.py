@@ -4,12 +4,13 @@ import dataclasses
 
 import numpy as np
 
+from ..host.report import HIDDEN, Report
 from ..host.tensors import as_numbers
 from .bundled import BundledTensor, Case, Value
 
 
 @dataclasses.dataclass
-class Verdict:
+class Verdict(Report):
     """The result of one test set.
 
     message: why it failed. The errors are the largest over all outputs of floats; relative is to the
@@ -17,7 +18,7 @@ class Verdict:
     nothing was compared.
     """
 
-    method: str
+    method: str = dataclasses.field(metadata=HIDDEN)
     index: int
     passed: bool
     message: str = ""

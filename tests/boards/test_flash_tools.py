@@ -57,7 +57,7 @@ def test_a_uf2_goes_to_the_drive(call, folder):
     status, out, _ = call("flash", folder / "fw.uf2", "--board", "RPI_PICO", "--json")
     thread.join()
     entry = json.loads(out)
-    assert (status, entry["way"], entry["done"], entry["checked"]) == (0, "drive", True, True)
+    assert (status, entry["tool"], entry["done"], entry["checked"]) == (0, "drive", True, True)
     assert got == [uf2(3)]
 
 

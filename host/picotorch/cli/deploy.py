@@ -113,8 +113,8 @@ def flash(firmware: Path, board: str, port: str | None, tool: str | None, timeou
       picotorch flash model.pte --board PYBV11
     """
     options.check_timeout(timeout, port)
-    entry = flash_tools.flash(firmware, board, port, tool, dry_run, timeout)
-    show.entry(entry, as_json, flash_tools.show_text)
+    show.report(flash_tools.flash(firmware, board, port, tool, dry_run, timeout), as_json,
+                flash_tools.show_text)
 
 
 @command()

@@ -14,7 +14,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +32,7 @@ from ..firmware import ports, rp2, uf2
 from ..host import quoting, show
 from ..host.frozen_models import FLASHED
 from ..host.operators import needed_operators
+from ..host.report import Report
 from ..host.twin import open_program
 from ..run.running import read_program
 from .boot_drives import Drive, boot_drives
@@ -118,17 +119,38 @@ def _is_drive_of(drive: Drive, entry: dict[str, Any]) -> bool:
     return prefix is not None and (drive.board_id.startswith(prefix) or drive.model.startswith(prefix))
 
 
-def flash(firmware: Path, board: str, port: str | None, flasher: str | None, dry_run: bool,
-          timeout: float | None = None) -> dict[str, Any]:
-    """Flash a firmware, or the one that is built for a model; return what was done, as plain data.
+@dataclass(frozen=True)
+class Flashed(Report):
+    """A firmware that was written to a board, or would be in a dry run.
+
+    model: None for a firmware of the user; build: the command that builds the firmware of a model.
+    tool: DRIVE or the name of a Tool; command: its call. done: False in a dry run. checked: the tool
+    verified the flash. machine: the name that the board has for itself, None if it was not queried.
+    installed: the tool is.
+    """
+
+    model: str | None
+    build: list[str] | None
+    firmware: str
+    board: str
+    tool: str
+    done: bool
+    command: list[str]
+    checked: bool
+    machine: str | None
+    installed: bool
+
+
+def flash(firmware: Path, board: str, port: str | None, tool: str | None, dry_run: bool,
+          timeout: float | None = None) -> Flashed:
+    """Flash a firmware, or the one that is built for a model.
 
     The firmware that is built for a Pico is in a temporary folder. dry_run: return what would be done;
     nothing is built, written or sent, and the firmware of a model goes by its name alone. Raises Error.
     """
     if firmware.suffix not in MODELS:
         _check_file(firmware, board, _entries()[board])
-        done = _flash(firmware, board, port, flasher, dry_run, timeout)
-        return {"model": None, "build": None, **done}
+        return _flash(firmware, board, port, tool, dry_run, timeout)
     if board not in (*rp2.BOARDS, *ports.boards()):
         raise fail(NOT_SUPPORTED, "its firmware takes no model", board,
                    remedy="flash a firmware, and picotorch deploy the model")
@@ -139,30 +161,28 @@ def flash(firmware: Path, board: str, port: str | None, flasher: str | None, dry
         rp2.check_ptms(board, {str(firmware): data})
     with tempfile.TemporaryDirectory() if not dry_run else contextlib.nullcontext("") as folder:
         built = _file_for([Path(path) for path in _outputs(board)] if dry_run else
-                          _built(programs, data, board, Path(folder)), _entries()[board], flasher)
-        done = _flash(built, board, port, flasher, dry_run, timeout)
+                          _built(programs, data, board, Path(folder)), _entries()[board], tool)
+        done = _flash(built, board, port, tool, dry_run, timeout)
         if built.parent == Path(folder):
-            done["firmware"] = built.name
-            done["command"] = [word.replace(str(built), built.name) for word in done["command"]]
-    return {"model": str(firmware), "build": _build_command(firmware, board, done["firmware"]), **done}
+            done = replace(done, firmware=built.name, command=[
+                word.replace(str(built), built.name) for word in done.command])
+    return replace(done, model=str(firmware), build=_build_command(firmware, board, done.firmware))
 
 
-def _flash(firmware: Path, board: str, port: str | None, flasher: str | None, dry_run: bool,
-           timeout: float | None) -> dict[str, Any]:
+def _flash(firmware: Path, board: str, port: str | None, tool: str | None, dry_run: bool,
+           timeout: float | None) -> Flashed:
     entry = _entries()[board]
-    flasher = flasher or _choose(firmware, board, entry, dry_run)
-    if not (_accepts_drive(firmware, entry) if flasher == DRIVE
-            else _accepts(_TOOLS[flasher], firmware, entry)):
-        raise fail(NOT_SUPPORTED, f"{flasher} does not flash {firmware.suffix} files onto it", board,
+    tool = tool or _choose(firmware, board, entry, dry_run)
+    if not (_accepts_drive(firmware, entry) if tool == DRIVE
+            else _accepts(_TOOLS[tool], firmware, entry)):
+        raise fail(NOT_SUPPORTED, f"{tool} does not flash {firmware.suffix} files onto it", board,
                    remedy=_flashers(board, entry))
-    done = (_by_drive if flasher == DRIVE else _by_tool)(firmware, board, entry, port, flasher, dry_run,
-                                                            timeout)
-    result = {"firmware": str(firmware), "board": board, "way": flasher, "done": not dry_run, **done,
-              "checked": flasher == DRIVE or _TOOLS[flasher].checks, "machine": None,
-              "installed": flasher == DRIVE or shutil.which(flasher) is not None}
-    if port is not None and not dry_run:
-        result["machine"] = _machine(port, timeout)
-    return result
+    command = (_by_drive(firmware, board, entry, port, dry_run, timeout) if tool == DRIVE
+               else _by_tool(firmware, board, entry, tool, dry_run))
+    machine = None if port is None or dry_run else _machine(port, timeout)
+    return Flashed(None, None, str(firmware), board, tool, not dry_run, command,
+                   tool == DRIVE or _TOOLS[tool].checks, machine,
+                   tool == DRIVE or shutil.which(tool) is not None)
 
 
 # ---- the firmware of a model
@@ -182,10 +202,10 @@ def _built(programs: dict[str, Program], data: bytes, board: str, folder: Path) 
     return [Path(path) for path in ports.build(board, programs, [("model", data)]).outputs]
 
 
-def _file_for(files: list[Path], entry: dict[str, Any], flasher: str | None) -> Path:
+def _file_for(files: list[Path], entry: dict[str, Any], name: str | None) -> Path:
     """Choose the file for the board: a UF2 file, or one for an installed tool."""
     for file in files:
-        if file.suffix == ".uf2" or any(_accepts(tool, file, entry) and flasher in (None, tool.name)
+        if file.suffix == ".uf2" or any(_accepts(tool, file, entry) and name in (None, tool.name)
                                         and shutil.which(tool.name) for tool in _TOOLS.values()):
             return file
     return files[-1]
@@ -250,12 +270,13 @@ def _flashers(board: str, entry: dict[str, Any]) -> str:
 # ---- by drive
 
 
-def _by_drive(firmware: Path, board: str, entry: dict[str, Any], port: str | None, flasher: str,
-              dry_run: bool, timeout: float | None) -> dict[str, Any]:
+def _by_drive(firmware: Path, board: str, entry: dict[str, Any], port: str | None, dry_run: bool,
+              timeout: float | None) -> list[str]:
+    """Copy the firmware to a drive; return the command that would do it."""
     drive = _drive(entry)
     if dry_run:
         folder = str(drive.path if drive else entry["drive"])
-        return {"command": ["cp", quoting.operand(firmware), folder]}
+        return ["cp", quoting.operand(firmware), folder]
     if drive is None and port is not None:
         _start_boot_loader(port, timeout)
         drive = _wait_for(lambda: _drive(entry))
@@ -268,7 +289,7 @@ def _by_drive(firmware: Path, board: str, entry: dict[str, Any], port: str | Non
     if not _wait_for(lambda: not _is_there(target)):
         raise fail(ACCESS_FAILED, "its drive is still there: it did not get all of the file", board,
                    remedy="unplug it and try again")
-    return {"command": ["cp", quoting.operand(firmware), str(drive.path)]}
+    return ["cp", quoting.operand(firmware), str(drive.path)]
 
 
 def _copy(firmware: Path, target: Path, board: str) -> None:
@@ -316,23 +337,24 @@ def _start_boot_loader(port: str, timeout: float | None) -> None:
 # ---- by a tool
 
 
-def _by_tool(firmware: Path, board: str, entry: dict[str, Any], port: str | None, flasher: str,
-             dry_run: bool, timeout: float | None) -> dict[str, Any]:
-    command = [flasher, *_TOOLS[flasher].arguments(entry, firmware)]
+def _by_tool(firmware: Path, board: str, entry: dict[str, Any], tool: str,
+             dry_run: bool) -> list[str]:
+    """Call a tool; return its command."""
+    command = [tool, *_TOOLS[tool].arguments(entry, firmware)]
     if dry_run:
-        return {"command": command}
+        return command
     try:
         ended = subprocess.run(command, capture_output=True, text=True, errors="backslashreplace",
                                stdin=subprocess.DEVNULL)
     except FileNotFoundError:
-        raise fail(NOT_FOUND, f"{flasher} is not installed", board,
-                   remedy=_TOOLS[flasher].remedy) from None
+        raise fail(NOT_FOUND, f"{tool} is not installed", board,
+                   remedy=_TOOLS[tool].remedy) from None
     if ended.returncode:
         output = [line for line in (ended.stdout + ended.stderr).splitlines() if line.strip()]
-        raise fail(ACCESS_FAILED, f"{flasher} ended with status {ended.returncode}: "
+        raise fail(ACCESS_FAILED, f"{tool} ended with status {ended.returncode}: "
                    + " | ".join(output[-_TAIL:]), board,
                    remedy="is it plugged in, and in its boot loader where that is needed?")
-    return {"command": command}
+    return command
 
 
 # ---- afterwards
@@ -355,14 +377,14 @@ def _machine(port: str, timeout: float | None) -> str:
             time.sleep(_PAUSE)
 
 
-def show_text(entry: dict[str, Any]) -> None:
-    if entry["build"] and (entry["board"] in rp2.BOARDS or not entry["done"]):
-        show.line(quoting.shell(*entry["build"]))
-    show.line(quoting.shell(*entry["command"]))
-    if not entry["installed"]:
-        show.line(f"{entry['way']} is not installed: {_TOOLS[entry['way']].remedy}")
-    if entry["done"]:
-        how = "written and checked" if entry["checked"] else "written"
-        by = "its boot loader" if entry["way"] == DRIVE else entry["way"]
-        what = f"; it is {entry['machine']}" if entry["machine"] else ""
-        show.line(f"{entry['firmware']} is on {entry['board']}, {how} by {by}{what}")
+def show_text(found: Flashed) -> None:
+    if found.build and (found.board in rp2.BOARDS or not found.done):
+        show.line(quoting.shell(*found.build))
+    show.line(quoting.shell(*found.command))
+    if not found.installed:
+        show.line(f"{found.tool} is not installed: {_TOOLS[found.tool].remedy}")
+    if found.done:
+        how = "written and checked" if found.checked else "written"
+        by = "its boot loader" if found.tool == DRIVE else found.tool
+        what = f"; it is {found.machine}" if found.machine else ""
+        show.line(f"{found.firmware} is on {found.board}, {how} by {by}{what}")

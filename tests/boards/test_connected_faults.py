@@ -1,5 +1,6 @@
 """Break the connection to a board at each step: the error is named, and the next try works."""
 
+import dataclasses
 import zlib
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def deploy(board, native_modules, to_romfs=False):
     """Deploy, and return the report without the free heap, which differs by some bytes."""
     done = deploying.deploy(MODEL.read_bytes(), MODEL, board.port, "/models", to_romfs, ["forward"],
                             lambda *told: None)
-    return {**done, "heap_free": None}
+    return dataclasses.replace(done, heap_free=0)
 
 
 def deploy_to_romfs(board, native_modules):

@@ -53,9 +53,9 @@ def deploy(model: Path, port: str, folder: str | None, to_romfs: bool, files: tu
     methods = None if force else open_program(data).method_names
     further = list(zip(files, running.read_data(list(files)), strict=True))
     with _Progress(as_json) as progress:
-        entry = deploying.deploy(data, model, port, folder, to_romfs, methods, progress, further,
+        found = deploying.deploy(data, model, port, folder, to_romfs, methods, progress, further,
                                  timeout)
-    show.entry(entry, as_json, deploying.show_text)
+    show.report(found, as_json, deploying.show_text)
 
 
 class _Progress:

@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from picotorch.errors import (
 )
 
 from ..host import quoting, romfs, show
+from ..host.report import Report
 from ..host.request import Request
 from ..host.twin import open_program
 from ..run.device.answers import OneOf
@@ -28,12 +30,37 @@ _LARGEST = 1 << 26  # bytes of a partition
 _ERASED_AT_ONCE = 32768  # bytes, so that each answer comes in time
 
 
+@dataclass(frozen=True)
+class Deployed(Report):
+    """A model on a board.
+
+    machine: the board's name in its firmware. bytes: of the model. heap_free: bytes before the copy.
+    installed: the parts of picotorch that were installed; lacked: the operators and features that the
+    native module had lacked; small: the new module is a small one. copied: False if the model is in the
+    firmware. path: the model's on the board; data: the paths of its data files. in_place: a run uses
+    the model where it is.
+    """
+
+    model: str
+    port: str
+    machine: str
+    bytes: int
+    heap_free: int
+    copied: bool
+    path: str
+    data: list[str]
+    in_place: bool
+    installed: list[str] = field(default_factory=list)
+    lacked: list[str] = field(default_factory=list)
+    small: bool = False
+
+
 def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bool,
            methods: list[str] | None, tell: Tell, data: Sequence[tuple[Path, bytes]] = (),
-           timeout: float | None = None) -> dict[str, Any]:
+           timeout: float | None = None) -> Deployed:
     """Copy a model to a board, and picotorch if it is missing or lacks kernels.
 
-    Returns a report as plain data. A model in the firmware is not copied, unless a folder or ROMFS is
+    A model in the firmware is not copied, unless a folder or ROMFS is
     named. `methods`: the methods whose memories must fit in the heap, None for no check. `data`: the
     model's data files, which are copied beside it. Raises Error; then all earlier files are still
     there, but a ROMFS whose writing had begun is empty.
@@ -54,13 +81,13 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
     with Link(port, timeout) as link:
         installed, module = installing.install(link, found, needs, tell)
     with Link(port, timeout) as link:
-        entry = _deploy(link, files, path, folder, to_romfs, needed, tell)
+        deployed = _deploy(link, files, path, folder, to_romfs, needed, tell)
     lacked = found.lacks(needs.operators, needs.features) if found.operators else []
-    return {**entry, "installed": installed, "lacked": lacked, "small": module.small}
+    return replace(deployed, installed=installed, lacked=lacked, small=module.small)
 
 
 def _deploy(link: Link, files: dict[str, bytes], path: Path, folder: str | None, to_romfs: bool,
-            needed: int, tell: Tell) -> dict[str, Any]:
+            needed: int, tell: Tell) -> Deployed:
     found = begin(link)
     free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int)  # with picotorch
     main = files[path.name]
@@ -78,9 +105,8 @@ def _deploy(link: Link, files: dict[str, bytes], path: Path, folder: str | None,
     if location is None:
         copy = _into_romfs if to_romfs else _into_files
         (model, *data), in_place = copy(link, files, folder, tell)
-    return {"model": str(path), "port": link.port, "machine": found.machine, "bytes": len(main),
-            "heap_free": free, "installed": [], "lacked": [], "small": False,
-            "copied": location is None, "path": location or model, "data": data, "in_place": in_place}
+    return Deployed(str(path), link.port, found.machine, len(main), free, location is None,
+                    location or model, data, in_place)
 
 
 def _heap_for(files: dict[str, bytes], path: Path, methods: list[str], to_romfs: bool) -> int:
@@ -191,19 +217,19 @@ def _write_rom(link: Link, image: bytes, size: int, block: int, tell: Tell) -> N
                    remedy="try again; if it happens again, its flash is worn out")
 
 
-def show_text(entry: dict[str, Any]) -> None:
-    if entry["lacked"]:
-        show.line(f"the native module had no {', '.join(entry['lacked'])}: it is renewed")
-    for name in entry["installed"]:
+def show_text(found: Deployed) -> None:
+    if found.lacked:
+        show.line(f"the native module had no {', '.join(found.lacked)}: it is renewed")
+    for name in found.installed:
         show.line(f"{name} is installed")
-    if entry["small"]:
+    if found.small:
         show.line("the native module is a small one, for which the heap has room: its errors have no "
                   "texts, and int8 kernels are slower")
-    how = "used in place" if entry["in_place"] else "read into the heap"
-    done = "checked" if entry["copied"] else "in the firmware, not copied"
-    show.line(f"{entry['model']} is {entry['path']} on {entry['machine']}: {entry['bytes']:,} bytes, "
+    how = "used in place" if found.in_place else "read into the heap"
+    done = "checked" if found.copied else "in the firmware, not copied"
+    show.line(f"{found.model} is {found.path} on {found.machine}: {found.bytes:,} bytes, "
               f"{done}; a run has it {how}")
-    for path in entry["data"]:
+    for path in found.data:
         show.line(f"{path} is there, too")
-    model = quoting.operand(entry["model"])
-    show.line(quoting.shell("picotorch", "run", model, "--port", entry["port"]))
+    model = quoting.operand(found.model)
+    show.line(quoting.shell("picotorch", "run", model, "--port", found.port))

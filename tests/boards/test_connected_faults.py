@@ -11,6 +11,7 @@ from picotorch.errors import ACCESS_FAILED, INTERNAL, INVALID_STATE
 from picotorch.firmware import native_module, selective
 from picotorch.run import parity
 from picotorch.run.device import device_run, protocol
+from picotorch.run.run_request import RunRequest
 from support.fixture_store import FOLDER
 from support.tiers import SWEEP
 from support.wire import Board, Fault
@@ -48,7 +49,7 @@ def native_modules(tmp_path, monkeypatch):
 
 def run(board, native_modules):
     """The outputs' bytes."""
-    request, _ = parity.make_request(MODEL.read_bytes(), MODEL, "forward", None, 0)
+    request, _ = parity.make_request(RunRequest(model=MODEL))
     request.timeout = protocol.ANSWER_TIMEOUT
     result = device_run.run(request, board.port)
     assert result.code == 0

@@ -116,7 +116,7 @@ def test_without_firmware_the_time_is_estimated_with_the_temp_memory_of_the_ram(
     assert method["time"] == wanted.to_json() and not wanted.counted and wanted.cycles > 0
     assert (method["other_temp"] is None) == (method["min_temp"] == method["temp_fastest"])
     text = call("compile", path(name), "--keep-plan", "--chip", chip, "-o", ptm)[1]
-    assert f"{wanted['instructions']:,} instructions, about {wanted['cycles']:,} cycles: " in text
+    assert f"{wanted.instructions:,} instructions, about {wanted.cycles:,} cycles: " in text
     assert "All are estimates, from the sizes of the tensors." in text
     assert "to measure, run make" in text and "slowest" not in text
 

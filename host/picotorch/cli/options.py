@@ -1,12 +1,13 @@
 """Define arguments and options that several commands share, and their types."""
 
+import dataclasses
+import functools
 import importlib
 import math
 import re
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -19,10 +20,10 @@ from ..host.optimize import LEVELS, Optimize
 from ..host.quantities import parse_bytes, parse_clock, parse_memory, parse_seconds
 from ..host.request import ANSWER_TIMEOUT, RUN_TIMEOUT
 from ..host.twin import BOARD as HOST
+from ..run.run_request import RunRequest
 from .command import Choice, InputFile, ParamType, did_you_mean
 
 LAST_PORT = 65535
-Sizes: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]  # of inputs, by their index
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # of a command
 
 
@@ -297,9 +298,21 @@ def refuse_others(allowed: set[str], what: str) -> None:
             raise click.UsageError(f"{max(parameter.opts, key=len)} does not go with {what}")
 
 
-def check_threads(threads: int, board: str, port: str | None = None) -> None:
+def run_request(command: Callable[..., None]) -> Callable[..., None]:
+    """Pass the options that are fields of RunRequest as one, before the others."""
+    fields = {field.name for field in dataclasses.fields(RunRequest)}
+
+    @functools.wraps(command)
+    def call(**values: Any) -> None:
+        own = {name: values.pop(name) for name in fields & values.keys()}
+        command(RunRequest(**own), **values)
+
+    return call
+
+
+def check_threads(request: RunRequest) -> None:
     """Raise UsageError for threads anywhere but on the twin."""
-    if threads > 1 and (board != HOST or port is not None):
+    if request.threads > 1 and request.target != HOST:
         raise click.UsageError("--threads is for the twin: leave out --board and --port")
 
 
@@ -309,14 +322,14 @@ def check_timeout(timeout: float | None, port: str | None) -> None:
         raise click.UsageError("--timeout is for a connected board: give --port")
 
 
-def check_run(firmware: Path | None, bare: bool, board: str, quantize: bool, inputs: Path | None,
-              sizes: Sizes) -> None:
+def check_run(request: RunRequest) -> None:
     """Raise UsageError for options of a run that contradict each other."""
-    if firmware is not None and board == HOST:
+    check_timeout(request.timeout, request.port)
+    if request.firmware is not None and request.board == HOST:
         raise click.UsageError("--firmware is for a board: give --board")
-    if bare and board == HOST:
+    if request.bare and request.board == HOST:
         raise click.UsageError("--bare is for a board: give --board")
-    if quantize and inputs is None:
+    if request.quantize and request.inputs is None:
         raise click.UsageError("--quantize is for --inputs")
-    if sizes and inputs is not None:
+    if request.sizes and request.inputs is not None:
         raise click.UsageError("--sizes is for random inputs: the arrays of --inputs have their own")

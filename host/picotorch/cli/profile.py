@@ -8,12 +8,11 @@ import click
 from ..host import show
 from ..host.drawing import write_drawing
 from ..host.files import write
-from ..host.inputs import request_inputs
-from ..host.request import PORT, Request
 from ..host.twin import open_program
 from ..inspect import memory_map as memory_map_module
 from ..measure import etdump, intermediate, profiling
 from ..run import running
+from ..run.run_request import RunRequest
 from . import options
 from .command import Choice, OutputFile, command
 from .drawing import DrawingFile
@@ -42,12 +41,9 @@ from .drawing import DrawingFile
 @click.option("--debug-buffer", type=OutputFile(), metavar="OUT.BIN",
               help="With --etdump: write what each instruction computes, for the Inspector.")
 @options.as_json
-def profile_command(model: Path, method: str, board: str, port: str | None, timeout: float | None,
-                    firmware: Path | None, bare: bool, inputs: Path | None,
-                    sizes: options.Sizes, seed: int, quantize: bool,
-                    pack_weights: bool, threads: int, files: tuple[Path, ...], sort: str,
-                    memory_map: Path | None, etdump_path: Path | None, debug_buffer: Path | None,
-                    as_json: bool) -> None:
+@options.run_request
+def profile_command(request: RunRequest, sort: str, memory_map: Path | None, etdump_path: Path | None,
+                    debug_buffer: Path | None, as_json: bool) -> None:
     """Measure each instruction of MODEL: machine instructions on an emulated board, time on the twin,
     processor cycles or time on a connected board.
 
@@ -57,25 +53,19 @@ def profile_command(model: Path, method: str, board: str, port: str | None, time
       picotorch profile model.pte --port auto
       picotorch profile model.pte --memory-map memory.svg
     """  # noqa: D205 -- click prints it
-    options.check_run(firmware, bare, board, quantize, inputs, sizes)
-    options.check_threads(threads, board, port)
-    options.check_timeout(timeout, port)
+    options.check_run(request)
+    options.check_threads(request)
     if debug_buffer is not None and etdump_path is None:
         raise click.UsageError("--debug-buffer needs --etdump: the ETDump says where each value is")
-    if port is not None and board != running.HOST:
+    if request.port is not None and request.board != running.HOST:
         raise click.UsageError("give --board or --port, not both")
-    board = board if port is None else PORT + port
-    data = running.read_program(model)
-    meta = open_program(data).method_meta(method)
-    values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
-    request = Request(data, str(model), values, method, pack_weights=pack_weights, firmware=firmware,
-                      bare=bare, data=running.read_data(list(files)), timeout=timeout,
-                      threads=threads)
+    one = request.with_inputs()
     if memory_map is not None:
-        write_drawing(memory_map, memory_map_module.draw(meta, f"{model.name}, {method}"))
-    found, executions = profiling.profile(request, board)
+        meta = open_program(one.model).method_meta(one.method)
+        write_drawing(memory_map, memory_map_module.draw(meta, f"{request.model.name}, {one.method}"))
+    found, executions = profiling.profile(one, request.target)
     if debug_buffer is not None:
-        executions, computed = intermediate.with_values(executions, request)
+        executions, computed = intermediate.with_values(executions, one)
         write(debug_buffer, computed)
     if etdump_path is not None:
         write(etdump_path, etdump.to_bytes(executions))

@@ -3,7 +3,7 @@
 import functools
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
@@ -12,13 +12,12 @@ from picotorch import Error
 from ..boards.boards import load_board
 from ..host import show
 from ..host.files import read_file
-from ..host.inputs import request_inputs
 from ..host.npz import write_npz
-from ..host.request import ATOL, POOL_SIZE, PORT, RTOL, RUN_TIMEOUT, TEMP_SIZE, Request
-from ..host.twin import open_program
+from ..host.request import ATOL, POOL_SIZE, RTOL, RUN_TIMEOUT, TEMP_SIZE
 from ..measure.beside import run_beside
 from ..run import bundled, running
 from ..run.report import Run, show_result
+from ..run.run_request import RunRequest
 from . import options
 from .command import Choice, InputFile, OutputFile, command
 
@@ -51,12 +50,9 @@ from .command import Choice, InputFile, OutputFile, command
 @click.option("--atol", type=options.Bounded(min=0), default=ATOL, show_default=True,
               metavar="A", help="See --rtol.")
 @options.as_json
-def run(model: Path, method: str | None, board: str, port: str | None, timeout: float | None,
-        firmware: Path | None, bare: bool, files: tuple[Path, ...], inputs: Path | None,
-        sizes: options.Sizes, seed: int, quantize: bool, outputs: Path | None,
-        pool_size: int | None, planned: tuple[tuple[int, int], ...], temp_size: int | None,
-        pack_weights: bool, threads: int, with_script: tuple[Path, ...], rtol: float, atol: float,
-        as_json: bool) -> None:
+@options.run_request
+def run(request: RunRequest, outputs: Path | None, with_script: tuple[Path, ...], rtol: float,
+        atol: float, as_json: bool) -> None:
     """Execute a method of MODEL once, and print its outputs and what it needed.
 
     With --port the method runs on a connected board with MicroPython and picotorch. If its firmware has
@@ -85,43 +81,32 @@ def run(model: Path, method: str | None, board: str, port: str | None, timeout: 
       picotorch run model.bpte --board mps2-an386 --rtol 1e-3
       picotorch run main.py --board mps2-an386 --model model.pte
     """
-    if model.suffix == ".py":
-        _run_script(model, board, firmware, with_script, timeout, as_json)
+    if request.model.suffix == ".py":
+        _run_script(request, with_script, as_json)
     if with_script:
         raise click.UsageError("--model is for a script: picotorch run main.py --model model.pte")
-    options.check_run(firmware, bare, board, quantize, inputs, sizes)
-    options.check_threads(threads, board, port)
-    options.check_timeout(timeout, port)
-    board, beside = (board, None) if port is None else (PORT + port, board)
-    memories: dict[str, Any] = {
-        "pool_size": pool_size, "planned_sizes": dict(planned), "temp_size": temp_size,
-        "pack_weights": pack_weights, "threads": threads, "firmware": firmware, "bare": bare,
-        "timeout": timeout}
-    if inputs is None and running.is_bundled(model):
+    options.check_run(request)
+    options.check_threads(request)
+    if request.inputs is None and running.is_bundled(request.model):
         if outputs is not None:
             raise click.UsageError("--outputs of a bundled program needs --inputs")
-        if sizes:
+        if request.sizes:
             raise click.UsageError("--sizes is for random inputs: a bundled program has its own")
-        memories["data"] = running.read_data(list(files))
-        _run_bundled(model, method, board, memories, rtol, atol, as_json)
-    method = method or "forward"
+        _run_bundled(request, rtol, atol, as_json)
     try:
-        data = running.read_program(model)
-        meta = open_program(data).method_meta(method)
-        values = request_inputs(meta, inputs, seed, quantize, dict(sizes))
-        request = Request(data, str(model), values, method, **memories,
-                          data=running.read_data(list(files)))
-        result = run_beside(request, board, beside)
+        result = run_beside(request.with_inputs(), request.target,
+                            None if request.port is None else request.board)
         if result.code == 0 and outputs is not None:
             write_npz(outputs, result.outputs)
     except Error as error:
-        result = running.failed(str(model), method, board, error)
+        result = running.failed(str(request.model), request.method_name, request.target, error)
+    seed = request.seed if request.inputs is None else None
     if as_json:
-        found = Run(result, seed if inputs is None else None)
+        found = Run(result, seed)
         running.check_result(result, found)
         show.as_json(found.to_json())
         return
-    if inputs is None and not result.code:
+    if seed is not None and not result.code:
         show.line(f"The inputs are random (seed {seed}); give your own with --inputs.")
     show_result(result)
     running.check_result(result)
@@ -132,12 +117,12 @@ def run(model: Path, method: str | None, board: str, port: str | None, timeout: 
 _OF_SCRIPTS = {"model", "board", "firmware", "with_script", "timeout", "as_json"}
 
 
-def _run_script(path: Path, board: str, firmware: Path | None, names: tuple[Path, ...],
-                timeout: float | None, as_json: bool) -> NoReturn:
+def _run_script(request: RunRequest, names: tuple[Path, ...], as_json: bool) -> NoReturn:
     """Run a script, and exit."""
     from ..run import emulator, script
 
     options.refuse_others(_OF_SCRIPTS, "a script (.py)")
+    path, board = request.model, request.board
     if board == running.HOST:
         raise click.UsageError(f"a script runs on an emulated board: give --board "
                                f"{running.DEFAULT_BOARD}")
@@ -148,24 +133,23 @@ def _run_script(path: Path, board: str, firmware: Path | None, names: tuple[Path
         found = load_board(board)
         if not found.full_firmware:
             raise click.UsageError(f"--board: {board} has no room for a prompt, which a script needs")
-        firmware = firmware or emulator.firmware_path(found, "repl")
+        firmware = request.firmware or emulator.firmware_path(found, "repl")
         emulator.check_firmware(found, firmware)
         tell = (lambda text: None) if as_json else functools.partial(click.echo, nl=False)
-        ended = script.run(found, firmware, path.name, named, timeout or RUN_TIMEOUT, tell)
+        ended = script.run(found, firmware, path.name, named, request.timeout or RUN_TIMEOUT, tell)
     if as_json:
         show.as_json({"script": str(path), "board": board, "exit_status": ended.status,
                       "output": ended.output})
     sys.exit(ended.status)
 
 
-def _run_bundled(model: Path, method: str | None, board: str, memories: dict[str, Any], rtol: float,
-                 atol: float, as_json: bool) -> NoReturn:
-    """Run the test sets, and exits."""
+def _run_bundled(request: RunRequest, rtol: float, atol: float, as_json: bool) -> NoReturn:
+    """Run the test sets, and exit."""
     from ..run import bundled_tests
 
-    bundle = bundled.read(read_file(model))
-    request = Request(bytes(bundle.program), str(model), [], **memories)
-    tested = bundled_tests.run(bundle, method, board, rtol, atol, request)
+    bundle = bundled.read(read_file(request.model))
+    tested = bundled_tests.run(bundle, request.method, request.target, rtol, atol,
+                               request.with_values(bytes(bundle.program), []))
     if not as_json:
         bundled_tests.show_text(tested)
     for one in tested.methods:

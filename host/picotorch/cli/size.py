@@ -3,7 +3,6 @@
 import dataclasses
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +12,7 @@ from ..boards.chips import Chip
 from ..host import show
 from ..measure import showing, sizing
 from ..run import running
+from ..run.run_request import RunRequest
 from . import options
 from .command import command
 
@@ -37,9 +37,9 @@ from .command import command
 @click.option("--fail-on", type=click.Choice(["fit"]), metavar="fit",
               help="Exit with status 1 if a chip or board has no room.")
 @options.as_json
-def size(model: Path, method: str, chips: tuple[Chip, ...], ram: int | None, flash: int | None,
-         core: str | None, clock: int | None, boards: tuple[str, ...], port: str | None,
-         timeout: float | None, files: tuple[Path, ...], pack_weights: bool, fail_on: str | None,
+@options.run_request
+def size(request: RunRequest, chips: tuple[Chip, ...], ram: int | None, flash: int | None,
+         core: str | None, clock: int | None, boards: tuple[str, ...], fail_on: str | None,
          as_json: bool) -> None:
     """Show how much memory a method of MODEL needs, to the byte, and which chips and boards it fits.
 
@@ -61,27 +61,27 @@ def size(model: Path, method: str, chips: tuple[Chip, ...], ram: int | None, fla
       picotorch size model.pte --board mps2-an386
       picotorch size model.pte --port auto
     """
-    options.check_timeout(timeout, port)
+    options.check_timeout(request.timeout, request.port)
     compared = _chips(chips, {"ram": None if ram is None else {"RAM": ram}, "flash": flash,
                               "core": core, "clock_hz": clock})
-    named = compared or boards or port
+    named = compared or boards or request.port
     if fail_on and not named:
         raise click.UsageError("--fail-on fit is about chips or boards: name one, with --chip, --ram, "
                                "--board or --port")
     emulated = list(boards) if named else running.board_names()[1:]
-    data = running.read_program(model)
-    entry = sizing.measure(data, str(model), method, emulated, pack_weights,
-                           running.read_data(list(files)), compared)
+    data = running.read_program(request.model)
+    entry = sizing.measure(data, str(request.model), request.method_name, emulated,
+                           request.pack_weights, request.data(), compared)
     some_are_built = any(board["built"] for board in entry["boards"])
     for board in () if named or not some_are_built else entry["boards"]:
         if not board["built"] and not load_board(board["board"]).full_firmware:
             board["message"] = ""  # each model has a firmware of its own there
-    if port is not None:
+    if request.port is not None:
         from . import deploy as connected
 
-        entry["connected"] = connected.memory_of(entry, data, port, timeout)
+        entry["connected"] = connected.memory_of(entry, data, request.port, request.timeout)
     show.entry(entry, as_json, showing.show_text)
-    if port is not None and not as_json:
+    if request.port is not None and not as_json:
         connected.show_room(entry["connected"])
     if fail_on and not _fits(entry):
         sys.exit(1)

@@ -27,6 +27,7 @@ from ..run.device import device_run
 from ..run.device.protocol import Link
 from ..run.device.serial_ports import resolve
 from ..run.report import model_place
+from ..run.run_request import RunRequest
 from ..run.running import HOST, error_of
 from ..run.running import run as run_anywhere
 
@@ -103,7 +104,7 @@ def _is_full(error: Error) -> bool:
 
 def _request(name: str) -> tuple[Request, parity.Reference]:
     path = FIXTURES / name / "model.pte"
-    return parity.make_request(path.read_bytes(), path, "forward", None, 0)
+    return parity.make_request(RunRequest(model=path))
 
 
 def _no_kernels() -> tuple[Request, parity.Reference]:

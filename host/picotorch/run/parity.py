@@ -1,7 +1,7 @@
 """Compare a board with the twin to the bit, and both with expected outputs."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from ..host.twin import open_program
 from ..host.values import TENSOR
 from . import running
 from .report import model_place
+from .run_request import RunRequest
 
 # Largest difference, relative to the largest magnitude of an output: of float16 and bfloat16 a few
 # units in the last place
@@ -82,24 +83,24 @@ class Parity(Report):
     agree: bool
 
 
-def make_request(data: bytes, model: Path, method: str, inputs: Path | None, seed: int,
-                 pack_weights: bool = False, quantize: bool = False, files: Sequence[bytes] = (),
-                 sizes: dict[int, tuple[int, ...]] | None = None, expected: Path | None = None,
+def make_request(requested: RunRequest, expected: Path | None = None,
                  rtol: float | None = None) -> tuple[Request, Reference]:
-    """Return the request, with the bytes of its .ptd files, and the reference.
+    """Return the request with all memory that a board has, and the reference.
 
     By default inputs and expected outputs are the files beside the model, if there are any, else random
     inputs and no outputs.
 
     Raises InvalidArgument for expected outputs of random inputs; Error.
     """
-    meta = open_program(data).method_meta(method)
+    data, model, inputs = running.read_program(requested.model), requested.model, requested.inputs
+    sizes, seed = dict(requested.sizes), requested.seed
+    meta = open_program(data).method_meta(requested.method_name)
     reference = Reference(f"random (seed {seed})", [
         meta.output_tensor_meta(i).scalar_type() if meta.output_tag(i) == TENSOR else None
         for i in range(meta.num_outputs())], rtol=rtol)
     path = inputs if inputs is not None else model.parent / "inputs.npz"
     if inputs is not None or (path.is_file() and not sizes):
-        values = read_inputs(path, meta, quantize)
+        values = read_inputs(path, meta, requested.quantize)
         reference.inputs = str(path)
         beside = model.parent / "expected.npz"
         if expected is None and inputs is None and beside.is_file():
@@ -112,9 +113,7 @@ def make_request(data: bytes, model: Path, method: str, inputs: Path | None, see
     if expected is not None:
         reference.path = expected
         reference.outputs = read_npz(expected, _output_bytes(meta), "out")
-    request = Request(data, str(model), values, method, None, temp_size=None, pack_weights=pack_weights,
-                      data=list(files))
-    return request, reference
+    return requested.with_values(data, values), reference
 
 
 def _output_bytes(meta: MethodMeta) -> list[int]:

@@ -254,7 +254,7 @@ def test_where_more_temp_memory_gains_nothing_there_is_no_choice(compiled):
 
 def test_flash_by_part(call, compiled):
     entry, ptm = compiled("int8_ds_cnn", "--optimize", "speed")
-    assert entry["flash"]["constants"] > 5_000 and entry["flash"]["prepared"] > 30_000
+    assert entry["flash"]["constants"] > 5_000 and entry["flash"]["packed"] > 30_000
     parts = sum(entry["flash"].values())
     assert parts <= entry["bytes"] == ptm.stat().st_size < parts + 8 * 100
     size = json.loads(call("size", ptm, "--board", BOARD, "--json")[1])
@@ -280,8 +280,8 @@ def compiled_for(call, file, *options, status=0):
 
 def test_packed_weights_that_save_almost_nothing_are_omitted(call, compiled):
     entry, ptm = compiled("int8_ds_cnn", "--core", "cortex-m4")
-    prepared = entry["prepared"]
-    assert prepared["taken"] == "none" and entry["flash"]["prepared"] == 0
+    prepared = entry["packed_weights"]
+    assert prepared["selected"] == "none" and entry["flash"]["packed"] == 0
     assert ptm.stat().st_size == prepared["none"]["bytes"] < 0.7 * prepared["all"]["bytes"]
     assert prepared["none"]["instructions"] < 1.03 * prepared["all"]["instructions"]
 

@@ -66,8 +66,8 @@ def test_a_missing_model_is_reported():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_readme_states_the_memory(name):
-    need = sizing.measure(model(name), name, "forward", [], False)
-    figures = [need["program_bytes"], need["method_pool"], sum(need["planned"]), need["temp"]]
+    need = sizing.measure(model(name), name, "forward", [], False).needs
+    figures = [need.program_bytes, need.method_pool, sum(need.planned), need.temp]
     row = "| " + " | ".join(f"{figure:,}" for figure in figures) + " |"
     assert row in (folder(name) / "README.md").read_text()
 

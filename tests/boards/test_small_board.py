@@ -182,7 +182,7 @@ def test_a_firmware_for_other_models_is_reported(call, firmware, monkeypatch, tm
 def test_size_uses_a_firmware_for_the_model(call, firmware):
     """Whatever models the firmware is for that was built last."""
     (board,) = json.loads(call("size", path("mlp"), "--board", BOARD, "--json")[1])["boards"]
-    flash = board["ways"]["micropython"]["flash"]["parts"]
+    flash = board["deployments"]["micropython"]["flash"]["parts"]
     room = FLASH - flash["core and kernels"] - flash["MicroPython, runtime"]
     assert board["fits"] and board["memories"]["model"]["size"] == room
 

@@ -97,7 +97,7 @@ def test_inputs_are_no_flash(call):
     (board,) = found(call, "--board", BOARD)["boards"]
     bytes_of_model = path(MODEL).stat().st_size
     assert board["memories"]["model"]["needed"] == bytes_of_model
-    assert board["ways"]["micropython"]["flash"]["parts"]["program"] == bytes_of_model
+    assert board["deployments"]["micropython"]["flash"]["parts"]["program"] == bytes_of_model
 
 
 def test_inputs_that_have_no_room_behind_the_model_do_not_fit(call, monkeypatch):
@@ -169,14 +169,14 @@ def test_a_name_that_is_not_in_the_table_is_suggested(call):
 def test_the_sum_of_the_parts_is_compared(call):
     entry = found(call, "--chip", "NRF52840")
     (chip,) = entry["chips"]
-    assert chip["fits"] and set(chip["ways"]) == {"c", "micropython"}
-    for way in chip["ways"].values():
+    assert chip["fits"] and set(chip["deployments"]) == {"c", "micropython"}
+    for way in chip["deployments"].values():
         for memory in ("ram", "flash"):
             assert sum(way[memory]["parts"].values()) == way[memory]["all"] <= way[memory]["of"]
         assert way["ram"]["parts"]["planned buffer 0"] == entry["planned"][0]
         assert way["ram"]["parts"]["method pool"] == entry["method_pool"]
         assert way["flash"]["parts"]["program"] == entry["program_bytes"]
-    assert chip["ways"]["c"]["ram"]["all"] < chip["ways"]["micropython"]["ram"]["all"]
+    assert chip["deployments"]["c"]["ram"]["all"] < chip["deployments"]["micropython"]["ram"]["all"]
 
 
 def test_memory_outside_of_planned_buffers_counts(call):
@@ -185,22 +185,24 @@ def test_memory_outside_of_planned_buffers_counts(call):
     run = fixture.runs[0]
     outside = sum(array.nbytes for array in [*run.inputs, *run.expected])
     assert entry["unplanned"] == outside
-    assert entry["chips"][0]["ways"]["c"]["ram"]["parts"]["inputs, outputs"] == outside
+    assert entry["chips"][0]["deployments"]["c"]["ram"]["parts"]["inputs, outputs"] == outside
 
 
 @pytest.mark.thorough
 def test_figures_of_one_s_own(call):
     chip = one_chip(call, "--ram", "32K", "--flash", "0.5M", "--core", "cortex-m3", "--clock", "50MHz")
     assert chip["core"] == "cortex-m3" and chip["clock_hz"] == 50_000_000
-    assert chip["ways"]["c"]["ram"]["of"] == 32768 and chip["ways"]["c"]["flash"]["of"] == 1 << 19
-    assert chip["ways"]["c"]["fits"] and not chip["ways"]["micropython"]["fits"]
+    in_c = chip["deployments"]["c"]
+    assert in_c["ram"]["of"] == 32768 and in_c["flash"]["of"] == 1 << 19
+    assert in_c["fits"] and not chip["deployments"]["micropython"]["fits"]
     known = one_chip(call, "--chip", "rp2040", "--flash", "16M")
-    assert known["ways"]["c"]["flash"]["of"] == 16 << 20 and known["clock_hz"] == 133_000_000
+    assert known["deployments"]["c"]["flash"]["of"] == 16 << 20 and known["clock_hz"] == 133_000_000
 
 
 def test_missing_figures_are_not_compared(call):
     chip = one_chip(call, "--ram", "64K")
-    assert chip["fits"] and chip["ways"]["c"]["flash"]["of"] is None and chip["time"]["ms"] is None
+    assert chip["fits"] and chip["deployments"]["c"]["flash"]["of"] is None
+    assert chip["time"]["ms"] is None
 
 
 @pytest.mark.parametrize(("ram", "status"), [("20K", 1), ("32K", 0), ("1M", 0)])
@@ -233,9 +235,9 @@ def test_a_part_has_to_lie_in_one_region():
     ram, flash = {"pool": 60, "planned": 90, "stack": 10}, {"program": 1}
     for regions, fits in (([100, 60], True), ([80, 80], False), ([95, 70], True), ([96, 64], False)):
         chip = Chip("chip", "chip", "cortex-m4", None, 10, dict(enumerate(regions)))
-        entry = fitting.fit(chip, ram, flash)
-        assert entry["fits"] is fits, regions
-        assert entry["fits"] or "no region of RAM has" in entry["lacks"]
+        found = fitting.fit(chip, ram, flash)
+        assert found.fits is fits, regions
+        assert found.fits or "no region of RAM has" in found.lacks
 
 
 def test_size_accepts_a_ptm_file(call, tmp_path):
@@ -244,14 +246,14 @@ def test_size_accepts_a_ptm_file(call, tmp_path):
     status, out, _ = call("size", ptm, "--chip", "nrf52840", "--json")
     (chip,) = json.loads(out)["chips"]
     assert status == 0 and chip["fits"] and chip["time"]["instructions"] > 1_000_000
-    assert chip["ways"]["c"]["flash"]["parts"]["program"] == ptm.stat().st_size
+    assert chip["deployments"]["c"]["flash"]["parts"]["program"] == ptm.stat().st_size
 
 
 def test_without_a_firmware_the_remedy_is_how_to_get_times(call, monkeypatch, tmp_path):
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
     chip = one_chip(call, "--chip", "rp2040")
     assert not chip["time"]["counted"] and "make firmware BOARD=mps2-an385-m0plus" in chip["message"]
-    assert chip["ways"]["c"]["flash"]["parts"]["core and kernels"] is None
+    assert chip["deployments"]["c"]["flash"]["parts"]["core and kernels"] is None
     assert chip["fits"] is None
     assert call("size", path(MODEL), "--chip", "rp2040", "--fail-on", "fit")[0] == 1
     row = next(line for line in call("size", path(MODEL), "--chip", "rp2040")[1].splitlines()
@@ -268,7 +270,7 @@ def test_a_firmware_without_its_objects_has_times_but_no_flash(call, monkeypatch
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
     chip = one_chip(call, "--chip", "nrf52840")
     assert chip["time"]["instructions"] > 1_000_000 and chip["fits"] is None
-    assert chip["ways"]["micropython"]["flash"]["parts"]["core and kernels"] is None
+    assert chip["deployments"]["micropython"]["flash"]["parts"]["core and kernels"] is None
 
 
 def test_a_firmware_of_a_similar_core_stands_in(call, monkeypatch, tmp_path):
@@ -296,7 +298,7 @@ def test_objects_of_the_library_are_as_large(tmp_path):
 def test_a_firmware_with_selected_kernels_is_not_larger_than_estimated(call, tmp_path):
     """The estimate has all parts of the runtime, a selected firmware those that are needed."""
     chip = one_chip(call, "--ram", "1M")
-    parts = chip["ways"]["micropython"]["flash"]["parts"]
+    parts = chip["deployments"]["micropython"]["flash"]["parts"]
     estimated = parts["core and kernels"] + parts["MicroPython, runtime"]
     status, _, error = call("firmware", "--models", path(MODEL), "--board", BOARD, "--output",
                             tmp_path / "fw.elf")
@@ -403,45 +405,45 @@ def test_temp_memory_is_the_preferred_size_if_it_fits(call):
         assert used["bytes"] == need["temp"] < preferred["bytes"]
         assert preferred["bytes"] == need["preferred_temp"][chip["core"]]
         assert preferred["time"]["instructions"] < 0.8 * used["time"]["instructions"]
-        assert chip["temp"]["taken"] == preferred["bytes"]
+        assert chip["temp"]["selected"] == preferred["bytes"]
         assert chip["time"] == preferred["time"]
-        assert chip["ways"]["c"]["ram"]["parts"]["temp memory"] == preferred["bytes"]
-    ram = need["chips"][0]["ways"]["micropython"]["ram"]["all"] - 1
+        assert chip["deployments"]["c"]["ram"]["parts"]["temp memory"] == preferred["bytes"]
+    ram = need["chips"][0]["deployments"]["micropython"]["ram"]["all"] - 1
     (small,) = found(call, "--chip", "stm32f407", "--ram", ram, model="int8_resnet8")["chips"]
-    assert small["temp"]["taken"] == need["temp"] and small["time"] == small["temp"]["used"]["time"]
-    assert small["ways"]["micropython"]["fits"]
+    assert small["temp"]["selected"] == need["temp"] and small["time"] == small["temp"]["used"]["time"]
+    assert small["deployments"]["micropython"]["fits"]
     (small,) = found(call, "--chip", "stm32f407", "--ram", "32K", model="int8_resnet8")["chips"]
-    assert small["temp"]["taken"] == need["temp"] and not small["fits"]
+    assert small["temp"]["selected"] == need["temp"] and not small["fits"]
 
 
 def test_a_chip_with_room_for_the_minimum_temp_memory_fits(call):
     model, chips = "int8_resnet8", ["--chip", "stm32f407", "--chip", "nrf52840"]
     need = found(call, *chips[:2], "--ram", "192K", model=model)
-    in_c = need["chips"][0]["ways"]["c"]["ram"]
+    in_c = need["chips"][0]["deployments"]["c"]["ram"]
     ram = in_c["all"] - in_c["parts"]["temp memory"]
     fit = found(call, *chips, "--ram", ram, model=model)["chips"]
     for chip in fit:
-        assert chip["fits"] and chip["ways"]["micropython"]["fits"] is False
-        assert chip["temp"]["taken"] == chip["ways"]["c"]["ram"]["parts"]["temp memory"] == 0
-        assert chip["time"] == chip["temp"]["least"]["time"]
+        assert chip["fits"] and chip["deployments"]["micropython"]["fits"] is False
+        assert chip["temp"]["selected"] == chip["deployments"]["c"]["ram"]["parts"]["temp memory"] == 0
+        assert chip["time"] == chip["temp"]["min"]["time"]
         assert chip["time"]["instructions"] > chip["temp"]["used"]["time"]["instructions"]
     status, out, _ = call("size", path(model), *chips, "--ram", str(ram), "--fail-on", "fit")
     assert status == 0
     assert "With the minimum, since the default does not fit: stm32f407, nrf" in out
     for chip in found(call, *chips, "--ram", ram - 1, model=model)["chips"]:
-        assert not chip["fits"] and chip["temp"]["taken"] == need["temp"]
+        assert not chip["fits"] and chip["temp"]["selected"] == need["temp"]
     (chip,) = found(call, *chips[:2], "--ram", ram + need["temp"], model=model)["chips"]
-    assert chip["fits"] and chip["temp"]["taken"] == need["temp"]
+    assert chip["fits"] and chip["temp"]["selected"] == need["temp"]
 
 
 def test_a_deployment_that_fits_with_the_minimum_temp_memory_is_named(call):
     """C has room for more, which RAM and ms are with."""
     model, chip = "int8_resnet8", ["--chip", "stm32f407"]
     need = found(call, *chip, model=model)
-    with_python = need["chips"][0]["ways"]["micropython"]["ram"]
+    with_python = need["chips"][0]["deployments"]["micropython"]["ram"]
     ram = with_python["all"] - with_python["parts"]["temp memory"]
     for spare, is_room in ((0, True), (-1, False), (need["temp"], None)):
-        (way,) = (one["ways"]["micropython"] for one in found(
+        (way,) = (one["deployments"]["micropython"] for one in found(
             call, *chip, "--ram", ram + spare, model=model)["chips"])
         if is_room is None:
             assert way["fits"]
@@ -454,7 +456,7 @@ def test_a_board_with_room_for_the_minimum_temp_memory_fits(call, set_memory):
     set_memory("temp", 2047)
     (board,) = found(call, "--board", BOARD, model="int8_resnet8")["boards"]
     assert board["fits"] and board["memories"]["temp"] == {"needed": 0, "size": 2047}
-    assert board["time"] == board["temp"]["least"]["time"] and board["stack"]
+    assert board["time"] == board["temp"]["min"]["time"] and board["stack"]
     out = call("size", path("int8_resnet8"), "--board", BOARD)[1]
     assert "With the minimum, since the default does not fit: mps2-an386" in out
 
@@ -470,12 +472,12 @@ def test_a_single_board_is_measured_with_the_minimum_temp_memory(call):
     for options in (["--chip", "stm32f407"], ["--board", "mps2-an386"]):
         need = found(call, *options, model="int8_resnet8")
         (entry,) = [*need["chips"], *need["boards"]]
-        assert entry["temp"]["least"]["bytes"] == 0
+        assert entry["temp"]["min"]["bytes"] == 0
         slowest, slow, fast = (entry["temp"][name]["time"]["instructions"]
-                               for name in ("least", "used", "preferred"))
+                               for name in ("min", "used", "preferred"))
         assert slowest > 1.1 * slow > 1.1 * fast
     (board,) = found(call, "--chip", "rp2040", *options, model="int8_resnet8")["boards"]
-    assert board["temp"]["least"]["time"] is None
+    assert board["temp"]["min"]["time"] is None
 
 
 def test_a_board_with_a_firmware_for_each_model_is_not_missed(call):
@@ -656,13 +658,13 @@ def test_nothing_fits_by_a_figure_that_is_unknown(call, some_firmware):
     entry = found(call, *[word for name in names for word in ("--board", name)],
                   *[word for name in chips for word in ("--chip", name)], model="mlp")
     for chip in entry["chips"]:
-        for way in chip["ways"].values():
+        for way in chip["deployments"].values():
             unknown = any(None in way[memory]["parts"].values() for memory in ("ram", "flash"))
             assert way["fits"] is not True or not unknown, chip["chip"]
     for board in entry["boards"]:
         figures = [memory["size"] for memory in board["memories"].values()]
         if boards.load_board(board["board"]).job_follows_code:
-            figures += board["ways"]["micropython"]["flash"]["parts"].values()
+            figures += board["deployments"]["micropython"]["flash"]["parts"].values()
         assert board["fits"] is not True or None not in figures, board["board"]
     certain = {one.get("chip") or one["board"]: one["fits"]
                for one in (*entry["chips"], *entry["boards"])}

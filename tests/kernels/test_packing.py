@@ -38,7 +38,7 @@ def fixture():
 @pytest.fixture(scope="module")
 def needed(fixture):
     """Measure as `picotorch size --pack-weights` does, without a board."""
-    return sizing.measure(fixture.pte, NAME, "forward", [], True)
+    return sizing.measure(fixture.pte, NAME, "forward", [], True).needs
 
 
 def new_method(pte, pool):
@@ -59,11 +59,11 @@ def run(method, fixture):
 
 @pytest.mark.parametrize("target", ["host", BOARD])
 def test_reported_pool_is_exact(fixture, needed, target):
-    request = Request(fixture.pte, NAME, fixture.runs[0].inputs, pool_size=needed["method_pool"],
-                      temp_size=needed["temp"], pack_weights=True)
+    request = Request(fixture.pte, NAME, fixture.runs[0].inputs, pool_size=needed.method_pool,
+                      temp_size=needed.temp, pack_weights=True)
     result = running.run(request, target)
-    assert (result.status, result.method_pool.used) == ("ok", needed["method_pool"])
-    assert result.packed == needed["packed"] > 0
+    assert (result.status, result.method_pool.used) == ("ok", needed.method_pool)
+    assert result.packed == needed.packed > 0
     request.pool_size -= 1
     result = running.run(request, target)
     assert result.message.startswith(
@@ -71,14 +71,14 @@ def test_reported_pool_is_exact(fixture, needed, target):
 
 
 def test_every_smaller_pool_is_rejected_and_released(fixture, needed):
-    memory = aligned(needed["method_pool"])
+    memory = aligned(needed.method_pool)
     pool = MemoryAllocator(memory)
     program, method = new_method(fixture.pte, pool)
     method.load(program, "forward")
     expected = run(method, fixture)
     method.unload()
-    records = needed["method_pool"] - needed["packed"]
-    for size in {0, 8, records - 1, records, records + 1, *range(records, needed["method_pool"], 997)}:
+    records = needed.method_pool - needed.packed
+    for size in {0, 8, records - 1, records, records + 1, *range(records, needed.method_pool, 997)}:
         pool.buffer, pool.size = memory[:size], size
         with pytest.raises(Error, match=f"{size}B available"):
             method.load(program, "forward", True)
@@ -94,7 +94,7 @@ def test_every_smaller_pool_is_rejected_and_released(fixture, needed):
 
 
 def test_methods_in_one_pool_pack_separately(fixture, needed):
-    pool = MemoryAllocator(aligned(3 * needed["method_pool"] + 64))
+    pool = MemoryAllocator(aligned(3 * needed.method_pool + 64))
     methods = []
     for pack_weights in (True, False, True):
         program, method = new_method(fixture.pte, pool)

@@ -148,16 +148,3 @@ def list_attached(as_json: bool) -> None:
     from ..deploy import discovery
 
     show.entry(discovery.attached(), as_json, discovery.show_text)
-
-
-def memory_of(need: dict[str, Any], model: bytes, port: str, timeout: float | None) -> dict[str, Any]:
-    """Measure the memory of a connected board for `size --port`."""
-    from ..deploy import device_memory
-
-    return device_memory.measure(need, open_program(model), port, timeout)
-
-
-def show_room(entry: dict[str, Any]) -> None:
-    from ..deploy import device_memory
-
-    device_memory.show_text(entry)

@@ -30,9 +30,9 @@ def examples() -> list[dict[str, Any]]:
 def _entry(name: str) -> dict[str, Any]:
     folder = EXAMPLES_DIR / name
     title = (ast.get_docstring(ast.parse((folder / "main.py").read_text())) or "").split("\n")[0]
-    need = sizing.measure(running.read_program(folder / "model.pte"), name, "forward", [], False)
-    return {"example": name, "title": title, "program_bytes": need["program_bytes"],
-            "method_pool": need["method_pool"], "planned": need["planned"], "temp": need["temp"]}
+    need = sizing.measure(running.read_program(folder / "model.pte"), name, "forward", [], False).needs
+    return {"example": name, "title": title, "program_bytes": need.program_bytes,
+            "method_pool": need.method_pool, "planned": need.planned, "temp": need.temp}
 
 
 def copy(name: str, folder: Path) -> dict[str, Any]:

@@ -10,7 +10,9 @@ import click
 from ..boards.boards import load_board
 from ..boards.chips import Chip
 from ..host import show
+from ..host.twin import open_program
 from ..measure import showing, sizing
+from ..measure.report import OnBoard
 from ..run import running
 from ..run.run_request import RunRequest
 from . import options
@@ -70,21 +72,31 @@ def size(request: RunRequest, chips: tuple[Chip, ...], ram: int | None, flash: i
                                "--board or --port")
     emulated = list(boards) if named else running.board_names()[1:]
     data = running.read_program(request.model)
-    entry = sizing.measure(data, str(request.model), request.method_name, emulated,
+    found = sizing.measure(data, str(request.model), request.method_name, emulated,
                            request.pack_weights, request.data(), compared)
-    some_are_built = any(board["built"] for board in entry["boards"])
-    for board in () if named or not some_are_built else entry["boards"]:
-        if not board["built"] and not load_board(board["board"]).full_firmware:
-            board["message"] = ""  # each model has a firmware of its own there
-    if request.port is not None:
-        from . import deploy as connected
+    if not named and any(board.built for board in found.boards):
+        found = dataclasses.replace(found, boards=list(map(_without_hint, found.boards)))
+    if request.port is None:
+        show.report(found, as_json, showing.show_text)
+        fits = True
+    else:
+        from ..deploy import device_memory
 
-        entry["connected"] = connected.memory_of(entry, data, request.port, request.timeout)
-    show.entry(entry, as_json, showing.show_text)
-    if request.port is not None and not as_json:
-        connected.show_room(entry["connected"])
-    if fail_on and not _fits(entry):
+        connected = device_memory.measure(found.needs, open_program(data), request.port,
+                                          request.timeout)
+        show.report(dataclasses.replace(found, connected=connected), as_json, showing.show_text)
+        if not as_json:
+            device_memory.show_text(connected)
+        fits = connected.fits
+    if fail_on and not (fits and all(one.fits for one in [*found.chips, *found.boards])):
         sys.exit(1)
+
+
+def _without_hint(board: OnBoard) -> OnBoard:
+    """Return the report of a board, without a message if each model has a firmware of its own there."""
+    if board.built or load_board(board.board).full_firmware:
+        return board
+    return dataclasses.replace(board, message="")
 
 
 def _chips(chips: Sequence[Chip], described: dict[str, Any]) -> list[Chip]:
@@ -93,10 +105,3 @@ def _chips(chips: Sequence[Chip], described: dict[str, Any]) -> list[Chip]:
     if described and not chips:
         chips = [Chip("this chip", "this chip", "cortex-m4", None, None, None)]
     return [dataclasses.replace(chip, **described) for chip in chips]
-
-
-def _fits(entry: dict[str, Any]) -> bool:
-    """Return whether all fit for certain."""
-    connected = entry.get("connected")
-    return all(one["fits"] for one in [*entry["chips"], *entry["boards"]]) and (
-        connected is None or any(connected[f"fits_in_{at}"] for at in ("place", "romfs", "heap")))

@@ -70,13 +70,13 @@ def has_room(target: Board | Chip, in_c: bool, needs: Sequence[Memories]) -> boo
     if isinstance(target, Board) and not in_c:
         return all(need.temp <= target.arenas["temp"].size for need in needs)
     ram = fitting.parts_of_ram(_memories(needs), "c", None)
-    return not fitting.fit(_chip(target), ram, {})["lacks"]
+    return not fitting.fit(_chip(target), ram, {}).lacks
 
 
 def _memories(needs: Sequence[Memories]) -> dict[str, int]:
     of_which = [f" of method {i}" if len(needs) > 1 else "" for i in range(len(needs))]
     return {name + which: size for need, which in zip(needs, of_which, strict=True)
-            for name, size in fitting.memories_of(need.to_json()).items()}
+            for name, size in fitting.memories_of(need).items()}
 
 
 def fit(target: Board | Chip, in_c: bool, library: dict[str, Any] | None, sizes: Sequence[int],
@@ -92,7 +92,7 @@ def fit(target: Board | Chip, in_c: bool, library: dict[str, Any] | None, sizes:
     stack = None if library is None else library["stack"]
     found = fitting.fit(_chip(target), fitting.parts_of_ram(_memories(needs), "c", None, stack),
                         {"images": sum(sizes), "library": library and library["flash"]})
-    return {"fits": found["fits"], "lacks": found["lacks"]}
+    return {"fits": found.fits, "lacks": found.lacks}
 
 
 def _chip(target: Board | Chip) -> Chip:

@@ -177,7 +177,7 @@ def _show_ram(method: CompiledMethod, stack: int | None, of_method: str) -> None
 
 
 def _parts(need: Memories, stack: int | None) -> dict[str, int]:
-    return fitting.parts_of_ram(fitting.memories_of(need.to_json()), "c", None, stack)
+    return fitting.parts_of_ram(fitting.memories_of(need), "c", None, stack)
 
 
 def _show_time(method: CompiledMethod, of_method: str, entry: CompiledModel) -> None:

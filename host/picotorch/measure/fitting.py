@@ -7,7 +7,7 @@ MicroPython, the library and the kernels of this method.
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ..boards.boards import Board, board_names, load_board
 from ..boards.chips import Chip
@@ -16,6 +16,7 @@ from ..host.operators import FEATURES, supported_operators
 from ..run import emulator
 from ..run.listing import is_built
 from .flash import flash_of_operators
+from .report import Fit, Total
 from .stack import FREE
 
 DEPLOYMENTS = {"c": "in C", "micropython": "with MicroPython"}
@@ -74,15 +75,25 @@ def _measured(name: str, path: Path) -> Firmware:
     return Firmware(flash, section_bytes(path, [".data", ".bss"]) - board.heap_size)
 
 
-def memories_of(need: dict[str, Any]) -> dict[str, int]:
-    """Return bytes by memory of a method.
+class MemoryNeeds(Protocol):
+    """Bytes that a method needs. unplanned: of inputs and outputs outside the other memories."""
 
-    need: "method_pool", "planned", "temp", and "unplanned", the inputs and outputs outside them.
-    """
-    memories = {"method pool": need["method_pool"],
-                **{f"planned buffer {i}": size for i, size in enumerate(need["planned"])},
-                "temp memory": need["temp"]}
-    return memories | ({"inputs, outputs": need["unplanned"]} if need["unplanned"] else {})
+    @property
+    def method_pool(self) -> int: ...  # noqa: D102
+    @property
+    def planned(self) -> list[int]: ...  # noqa: D102
+    @property
+    def temp(self) -> int: ...  # noqa: D102
+    @property
+    def unplanned(self) -> int: ...  # noqa: D102
+
+
+def memories_of(need: MemoryNeeds) -> dict[str, int]:
+    """Return bytes by memory of a method."""
+    memories = {"method pool": need.method_pool,
+                **{f"planned buffer {i}": size for i, size in enumerate(need.planned)},
+                "temp memory": need.temp}
+    return memories | ({"inputs, outputs": need.unplanned} if need.unplanned else {})
 
 
 def parts_of_ram(memories: Mapping[str, int | None], deployment: str, firmware: Firmware | None,
@@ -108,28 +119,24 @@ def parts_of_flash(files: dict[str, int], deployment: str, kernels: int | None,
     return parts
 
 
-def fit(chip: Chip, ram: dict[str, Any], flash: dict[str, Any]) -> dict[str, Any]:
-    """Return {"fits", "lacks", "ram", "flash"} of a method on a chip.
-
-    "fits" is None if an unknown part decides it, "lacks" is the reason if it does not fit. "ram" and
-    "flash" are {"parts", "all": sum of the known parts, "of"}.
-    """
-    entry = {"ram": _sum(ram, None if chip.ram is None else sum(chip.ram.values())),
-             "flash": _sum(flash, chip.flash)}
-    lacks = [f"{name} lacks {one['all'] - one['of']:,} B"
-             for name, one in (("RAM", entry["ram"]), ("flash", entry["flash"]))
-             if one["of"] is not None and one["all"] > one["of"]]
+def fit(chip: Chip, ram: dict[str, Any], flash: dict[str, Any]) -> Fit:
+    """Return whether a method fits a chip, from its bytes of RAM and flash by part."""
+    in_ram = _total(ram, None if chip.ram is None else sum(chip.ram.values()))
+    in_flash = _total(flash, chip.flash)
+    lacks = [f"{name} lacks {one.all - one.of:,} B"
+             for name, one in (("RAM", in_ram), ("flash", in_flash))
+             if one.of is not None and one.all > one.of]
     if not lacks and chip.ram is not None:
         part = _unplaced(ram, list(chip.ram.values()))
         lacks += [f"no region of RAM has {ram[part]:,} B for {part}"] if part else []
-    is_complete = not any(one["of"] is not None and None in one["parts"].values()
-                          for one in entry.values())
+    is_complete = not any(one.of is not None and None in one.parts.values()
+                          for one in (in_ram, in_flash))
     fits = False if lacks else True if is_complete else None
-    return {"fits": fits, "lacks": "; ".join(lacks), **entry}
+    return Fit(fits, "; ".join(lacks), in_ram, in_flash)
 
 
-def _sum(parts: dict[str, Any], available: int | None) -> dict[str, Any]:
-    return {"parts": parts, "all": sum(filter(None, parts.values())), "of": available}
+def _total(parts: dict[str, Any], available: int | None) -> Total:
+    return Total(parts, sum(filter(None, parts.values())), available)
 
 
 def _unplaced(parts: dict[str, Any], regions: Sequence[int]) -> str | None:

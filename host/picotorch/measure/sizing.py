@@ -36,6 +36,7 @@ from ..run import emulator, running
 from ..run.runner_files import make_job
 from . import by_size, cycles, fitting
 from .flash import flash_of_operators
+from .report import Fit, MemoryFit, Needs, OnBoard, OnChip, Size, TempSize, TempSizes
 from .stack import FREE, bound_on
 
 OTHER_CORE = "is a .ptm file for another core; compile it for this one, or with --optimize size"
@@ -44,7 +45,7 @@ _PAUSE = 0.01  # seconds
 
 
 def measure(model: bytes, name: str, method: str, boards: list[str], pack_weights: bool,
-            data: Sequence[bytes] = (), chips: Sequence[Chip] = ()) -> dict[str, Any]:
+            data: Sequence[bytes] = (), chips: Sequence[Chip] = ()) -> Size:
     """Measure the needs of a method, and compare them with boards and chips; `data`: its .ptd files.
 
     Raises the errors of loading.
@@ -62,25 +63,16 @@ def measure(model: bytes, name: str, method: str, boards: list[str], pack_weight
                   else preferred_temp(loaded, core, pack_weights, files) for core in cores}
         minimum = min_temp(loaded, pack_weights, files)
     placed = Placed(_output_sizes(meta), _input_sizes(meta, lambda info: True))
-    need = {
-        "model": name,
-        "method": method,
-        "method_pool": report["method_pool"]["used"],
-        "packed": report["packed"],
-        "planned": planned,
-        "min_temp": minimum,
-        "temp": report["temp"]["used"],
-        "preferred_temp": preferred,
-        "unplanned": unplanned_bytes(meta),
-        "stack_free": FREE,
-        "program_bytes": len(model),
-        "data_bytes": [len(file) for file in data],
-        "constant_bytes": constant_bytes(Values(program, meta.plan)),
-        "operators": [operator["name"] for operator in operator_list(meta)],
-        "delegates": delegate_list(meta),
-    }
-    request = Request(model, name, random_inputs(meta), method, need["method_pool"],
-                      temp_size=need["temp"], pack_weights=pack_weights, data=list(data))
+    need = Needs(
+        model=name, method=method, method_pool=report["method_pool"]["used"],
+        packed=report["packed"], planned=planned, min_temp=minimum, temp=report["temp"]["used"],
+        preferred_temp=preferred, unplanned=unplanned_bytes(meta), stack_free=FREE,
+        program_bytes=len(model), data_bytes=[len(file) for file in data],
+        constant_bytes=constant_bytes(Values(program, meta.plan)),
+        operators=[operator["name"] for operator in operator_list(meta)],
+        delegates=delegate_list(meta))
+    request = Request(model, name, random_inputs(meta), method, need.method_pool,
+                      temp_size=need.temp, pack_weights=pack_weights, data=list(data))
     measured = _Measured(need, request, placed, refused)
     on_boards = [(board, _temp_on_board(measured, board)) for board in emulated]
     on_chips = [(chip, _temp_on_chip(measured, chip)) for chip in chips]
@@ -92,9 +84,8 @@ def measure(model: bytes, name: str, method: str, boards: list[str], pack_weight
                              if (board := fitting.reference_board(chip.core))
                              and not _refused(measured, chip.core)
                              for temp in [selected, *slow, *measured.temps(chip.core)]])
-    need["boards"] = [_on_board(measured, board, temp) for board, temp in on_boards]
-    need["chips"] = [_on_chip(measured, chip, temp) for chip, temp in on_chips]
-    return need
+    return Size(need, [_on_board(measured, board, temp) for board, temp in on_boards],
+                [_on_chip(measured, chip, temp) for chip, temp in on_chips])
 
 
 def unplanned_bytes(meta: MethodMeta) -> int:
@@ -150,7 +141,7 @@ class Counts(NamedTuple):
 class _Measured:
     """A method and what boards measure of it, each once."""
 
-    def __init__(self, need: dict[str, Any], request: Request, placed: Placed,
+    def __init__(self, need: Needs, request: Request, placed: Placed,
                  refused: set[str]) -> None:
         """Create a measurement.
 
@@ -162,7 +153,7 @@ class _Measured:
 
     def temps(self, core: str) -> list[int]:
         """Return bytes of temp memory: the default, and the preferred of a core if that is more."""
-        return sorted({self.need["temp"], self.need["preferred_temp"][core]})
+        return sorted({self.need.temp, self.need.preferred_temp[core]})
 
     def run_all(self, runs: list[tuple[Board, int]]) -> None:
         """Run the method on boards with so much temp memory, in parallel on this computer."""
@@ -205,26 +196,22 @@ class _Measured:
         """
         result, message = (self._runs.get((board.name, temp), (None, "")) if board
                            else (None, "no board"))
-        has_less = cycles.has_less_temp(temp, self.need["temp"], self.need["preferred_temp"][chip.core])
-        conditions = cycles.conditions(self.request.model, chip.core, self.need["packed"], has_less)
+        has_less = cycles.has_less_temp(temp, self.need.temp, self.need.preferred_temp[chip.core])
+        conditions = cycles.conditions(self.request.model, chip.core, self.need.packed, has_less)
         if result:
             return cycles.estimate(chip.core, chip.clock_hz, result.instructions["execute"],
                                    result.operators, conditions)
         is_estimated = message and isinstance(chip, Chip) and not _refused(self, chip.core)
-        if not is_estimated or temp < self.need["temp"]:
+        if not is_estimated or temp < self.need.temp:
             return None
         meta = open_program(self.request.model).method_meta(self.request.method)
         return by_size.estimate(meta, chip.core, chip.clock_hz, conditions)
 
-    def choices(self, board: Board | None, chip: Board | Chip, selected: int) -> dict[str, Any]:
-        """Return the entry "temp": sizes "least", "used", "preferred", and "taken", the selected one.
-
-        Each size has "bytes" and "time".
-        """
-        sizes = {"least": self.need["min_temp"], "used": self.need["temp"],
-                 "preferred": self.temps(chip.core)[-1]}
-        return {name: {"bytes": temp, "time": self.time(board, chip, temp)}
-                for name, temp in sizes.items()} | {"taken": selected}
+    def temp_sizes(self, board: Board | None, chip: Board | Chip, selected: int) -> TempSizes:
+        minimum, used, preferred = (
+            TempSize(temp, self.time(board, chip, temp))
+            for temp in (self.need.min_temp, self.need.temp, self.temps(chip.core)[-1]))
+        return TempSizes(minimum, used, preferred, selected)
 
     def _run(self, board: Board, request: Request) -> tuple[Counts | None, str]:
         try:
@@ -258,21 +245,21 @@ class _Measured:
             self._kernels[board.name] = None
             with contextlib.suppress(emulator.FirmwareMissing):
                 features = needed_features({"": open_program(self.request.model)})
-                self._kernels[board.name] = flash_of_operators(board, self.need["operators"],
+                self._kernels[board.name] = flash_of_operators(board, self.need.operators,
                                                                features=features)
         return self._kernels[board.name]
 
-    def deployments(self, chip: Chip, temp: int) -> dict[str, Any]:
+    def deployments(self, chip: Chip, temp: int) -> dict[str, Fit]:
         """Return fitting.fit for each deployment, with so much temp memory."""
         need, board = self.need, fitting.reference_board(chip.core)
         firmware = None if board is None else fitting.firmware_of(board)
         found = self.kernels(board)
         kernels = None if found is None else found["core_and_kernels"]
-        memories: dict[str, int | None] = {**fitting.memories_of(need | {"temp": temp})}
-        if not _is_complete(need):
+        memories: dict[str, int | None] = {**fitting.memories_of(dataclasses.replace(need, temp=temp))}
+        if not need.is_complete:
             memories["backends"] = None
-        files = {"program": need["program_bytes"],
-                 **{f"data file {i}": size for i, size in enumerate(need["data_bytes"])}}
+        files = {"program": need.program_bytes,
+                 **{f"data file {i}": size for i, size in enumerate(need.data_bytes)}}
         return {deployment: fitting.fit(chip, fitting.parts_of_ram(memories, deployment, firmware),
                                         fitting.parts_of_flash(files, deployment, kernels, firmware))
                 for deployment in fitting.DEPLOYMENTS}
@@ -296,17 +283,17 @@ def _temp_on_chip(measured: _Measured, chip: Chip) -> int:
 
     Where none does, return the minimum if one fits then, else the default.
     """
-    minimum: int = measured.need["min_temp"]
-    used: int = measured.need["temp"]
+    minimum: int = measured.need.min_temp
+    used: int = measured.need.temp
     sizes = [minimum, *measured.temps(chip.core)]
     fails = {temp: {name for name, one in measured.deployments(chip, temp).items()
-                    if one["fits"] is False} for temp in sizes}
+                    if one.fits is False} for temp in sizes}
     if len(fails[used]) < len(fitting.DEPLOYMENTS):
         return max(temp for temp in sizes if fails[temp] == fails[used])
     return used if fails[minimum] == fails[used] else minimum
 
 
-def _on_chip(measured: _Measured, chip: Chip, temp: int) -> dict[str, Any]:
+def _on_chip(measured: _Measured, chip: Chip, temp: int) -> OnChip:
     board, refused = fitting.reference_board(chip.core), _refused(measured, chip.core)
     if refused:
         message = refused
@@ -315,22 +302,18 @@ def _on_chip(measured: _Measured, chip: Chip, temp: int) -> dict[str, Any]:
     else:
         message = f"not measured: no firmware is built; {fitting.how_to_measure(chip.core)}"
     deployments, minimum = (measured.deployments(chip, size)
-                            for size in (temp, measured.need["min_temp"]))
+                            for size in (temp, measured.need.min_temp))
     for name, deployment in deployments.items():
         if refused:
-            deployment |= {"fits": False, "lacks": refused}
-        elif deployment["fits"] is False and minimum[name]["fits"]:
-            deployment["lacks"] += "; with the minimum of temp memory there is room"
-    return {
-        "chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
-        "source": chip.source,
-        "fits": _any(deployment["fits"] for deployment in deployments.values()),
-        "ways": deployments,
-        "temp": measured.choices(board, chip, temp),
-        "time": measured.time(board, chip, temp),
-        "measured_on": board and board.name,
-        "message": message,
-    }
+            deployments[name] = dataclasses.replace(deployment, fits=False, lacks=refused)
+        elif deployment.fits is False and minimum[name].fits:
+            lacks = deployment.lacks + "; with the minimum of temp memory there is room"
+            deployments[name] = dataclasses.replace(deployment, lacks=lacks)
+    return OnChip(
+        chip=chip.name, title=chip.title, core=chip.core, clock_hz=chip.clock_hz, source=chip.source,
+        fits=_any(deployment.fits for deployment in deployments.values()), deployments=deployments,
+        temp=measured.temp_sizes(board, chip, temp), time=measured.time(board, chip, temp),
+        measured_on=board.name if board else None, message=message)
 
 
 def _any(answers: Iterable[bool | None]) -> bool | None:
@@ -339,7 +322,7 @@ def _any(answers: Iterable[bool | None]) -> bool | None:
     return True if True in answers else None if None in answers else False
 
 
-def _deployments_of(measured: _Measured, board: Board, temp: int) -> dict[str, Any]:
+def _deployments_of(measured: _Measured, board: Board, temp: int) -> dict[str, Fit]:
     """Return the deployments of a chip like the board's."""
     chip = Chip(board.name, board.title, board.core, board.clock_hz, None, None)
     return measured.deployments(chip, temp)
@@ -351,12 +334,12 @@ def _memories_on(measured: _Measured, board: Board, temp: int) -> dict[str, tupl
     None for bytes that are unknown.
     """
     need, placed = measured.need, measured.placed
-    model = need["program_bytes"] + sum(need["data_bytes"])
-    flash = _deployments_of(measured, board, temp)["micropython"]["flash"]["parts"]
+    model = need.program_bytes + sum(need.data_bytes)
+    flash = _deployments_of(measured, board, temp)["micropython"].flash.parts
     available = _flash_for_job(board, flash, model)
     memories = {
-        "pool": (need["method_pool"], board.arenas["pool"].size),
-        **planned_arenas(board, need["planned"], placed.outputs),
+        "pool": (need.method_pool, board.arenas["pool"].size),
+        **planned_arenas(board, need.planned, placed.outputs),
         "temp": (temp, board.arenas["temp"].size),
         "model": (model, available),
     }
@@ -365,60 +348,40 @@ def _memories_on(measured: _Measured, board: Board, temp: int) -> dict[str, tupl
     return memories
 
 
-def _is_complete(need: dict[str, Any]) -> bool:
-    """Return False if backends are missing.
-
-    The method does not run without them, and their memory is not counted.
-    """
-    return all(delegate["registered"] for delegate in need["delegates"])
-
-
 def _fits(measured: _Measured, board: Board, temp: int) -> bool | None:
     """Return whether a method fits the memories of a board, None if what is unknown decides it."""
     memories = _memories_on(measured, board, temp).values()
     if any(size is not None and needed > size for needed, size in memories):
         return False
-    if not _is_complete(measured.need) or any(size is None for _, size in memories):
+    if not measured.need.is_complete or any(size is None for _, size in memories):
         return None
     return True
 
 
 def _temp_on_board(measured: _Measured, board: Board) -> int:
     """Return the most bytes of temp memory that fit, else the default."""
-    minimum: int = measured.need["min_temp"]
-    used: int = measured.need["temp"]
+    minimum: int = measured.need.min_temp
+    used: int = measured.need.temp
     return max((temp for temp in [minimum, *measured.temps(board.core)]
                 if _fits(measured, board, temp) is not False), default=used)
 
 
-def _on_board(measured: _Measured, board: Board, temp: int) -> dict[str, Any]:
-    need, memories = measured.need, _memories_on(measured, board, temp)
-    refused, kernels = _refused(measured, board.core), measured.kernels(board)
-    entry = {
-        "board": board.name,
-        "core": board.core,
-        "clock_hz": board.clock_hz,
-        "fits": False if refused else _fits(measured, board, temp),
-        "memories": {name: {"needed": needed, "size": size}
-                     for name, (needed, size) in memories.items()},
-        "ways": _deployments_of(measured, board, temp),
-        "temp": measured.choices(board, board, temp),
-        "time": measured.time(board, board, temp),
-        "stack": None,
-        "stack_bound": bound_on(board, need["operators"]),
-        "stack_size": board.stack_size,
-        "firmware_flash": None,
-        "kernels": kernels,
-        "built": False,
-        "message": refused,
-    }
+def _on_board(measured: _Measured, board: Board, temp: int) -> OnBoard:
+    memories, message = _memories_on(measured, board, temp), _refused(measured, board.core)
+    fits, stack, firmware_flash = False if message else _fits(measured, board, temp), None, None
     with contextlib.suppress(emulator.FirmwareMissing):
-        entry["firmware_flash"] = flash_bytes(emulator.firmware_path(board))
-        entry["built"] = True
-    if entry["fits"] is not False:
-        result, entry["message"] = measured.run(board, temp)
-        entry["stack"] = result and result.stack
-    return entry
+        firmware_flash = flash_bytes(emulator.firmware_path(board))
+    if fits is not False:
+        result, message = measured.run(board, temp)
+        stack = result and result.stack
+    return OnBoard(
+        board=board.name, core=board.core, clock_hz=board.clock_hz, fits=fits,
+        memories={name: MemoryFit(needed, size) for name, (needed, size) in memories.items()},
+        deployments=_deployments_of(measured, board, temp),
+        temp=measured.temp_sizes(board, board, temp), time=measured.time(board, board, temp),
+        stack=stack, stack_bound=bound_on(board, measured.need.operators),
+        stack_size=board.stack_size, firmware_flash=firmware_flash, kernels=measured.kernels(board),
+        built=firmware_flash is not None, message=message)
 
 
 def _flash_for_job(board: Board, flash: dict[str, int | None], model: int) -> int | None:

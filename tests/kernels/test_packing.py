@@ -67,7 +67,7 @@ def test_reported_pool_is_exact(fixture, needed, target):
     request.pool_size -= 1
     result = running.run(request, target)
     assert result.message.startswith(
-        f"method pool: {needed['method_pool']}B requested, {needed['method_pool'] - 1}B available")
+        f"method pool: {needed.method_pool}B requested, {needed.method_pool - 1}B available")
 
 
 def test_every_smaller_pool_is_rejected_and_released(fixture, needed):

@@ -45,16 +45,17 @@ def test_a_board_without_a_module_gets_no_impossible_remedy(number, monkeypatch)
     with pytest.raises(Error) as raised:
         installing.arches_of(facts, "board")
     entry = attached_board(monkeypatch, facts)
-    text, ways = entry["has"], entry["ways"]
-    assert not any("deploy" in way or "run" in way for way in ways)
+    text, commands = entry["has"], entry["commands"]
+    assert not any("deploy" in way or "run" in way for way in commands)
     if number:
         assert raised.value.code == NOT_SUPPORTED
         assert "not support" in raised.value.message and "not supported yet" in text
         assert "natmod" not in raised.value.message and "firmware" not in raised.value.message
-        assert ways == []
+        assert commands == []
         assert ("Xtensa" in raised.value.message) == (number in XTENSA)
     else:
-        assert raised.value.code == NOT_FOUND and len(ways) == 1 and "picotorch flash" in ways[0]
+        assert raised.value.code == NOT_FOUND
+        assert len(commands) == 1 and "picotorch flash" in commands[0]
 
 
 @pytest.mark.thorough

@@ -316,20 +316,21 @@ def test_deploy_checks_on_a_connected_board_which_deployment_fits(call, board, m
     deploy, run, flash = (f"picotorch {command} --port {board.port}" for command in (
         "deploy MODEL", "run MODEL", "flash MODEL --board NAME"))
     found = connected(call, monkeypatch, board.port)
-    assert found["machine"] == "mps2-an386 with cortex-m4" and found["ways"] == [deploy, run]
+    assert found["machine"] == "mps2-an386 with cortex-m4" and found["commands"] == [deploy, run]
     assert found["has"] == f"firmware with picotorch {picotorch.__version__}"
     monkeypatch.setattr(picotorch, "__version__", "9.9")
-    assert connected(call, monkeypatch, board.port)["ways"] == [flash]
+    assert connected(call, monkeypatch, board.port)["commands"] == [flash]
     monkeypatch.setattr(installing, "_MODULE", "say(('/lib/_picotorch.mpy', False, [], None)) # {}")
     found = connected(call, monkeypatch, board.port)
-    assert "native module with picotorch" in found["has"] and found["ways"] == [deploy]
+    assert "native module with picotorch" in found["has"] and found["commands"] == [deploy]
     monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("picotorch", "no_such"))
     found = connected(call, monkeypatch, board.port)
-    assert found["has"] == "no picotorch: needs a firmware with it" and found["ways"] == [flash]
+    assert found["has"] == "no picotorch: needs a firmware with it" and found["commands"] == [flash]
     monkeypatch.setattr(discovery, "facts_of", lambda conversation: {
         **device_run.facts_of(conversation), "mpy": native_module.MPY | ARMV7EMSP << 10})
     found = connected(call, monkeypatch, board.port)
-    assert found["has"] == "no picotorch: deploy copies a native module" and found["ways"] == [deploy]
+    assert found["has"] == "no picotorch: deploy copies a native module"
+    assert found["commands"] == [deploy]
 
 
 def test_a_silent_board_does_not_hold_up_the_list(call, monkeypatch):

@@ -26,7 +26,7 @@ def attached() -> dict[str, Any]:
                    **_at_port(port)} for port in serial_ports.serial_ports()],
         "drives": [{"path": str(drive.path), "model": drive.model, "board_id": drive.board_id,
                     "boards": (names := flash_tools.boards_with_drive(drive)),
-                    "ways": [f"picotorch flash FIRMWARE.uf2 --board {name}" for name in names]}
+                    "commands": [f"picotorch flash FIRMWARE.uf2 --board {name}" for name in names]}
                    for drive in boot_drives.boot_drives()],
         "tools": [name for name in flash_tools.TOOLS if shutil.which(name)],
     }
@@ -39,16 +39,16 @@ def _at_port(port: serial_ports.Port) -> dict[str, Any]:
     """
     if serial_ports.is_probe(port):
         return {"machine": None, "has": None,
-                "ways": ["picotorch flash FIRMWARE --board NAME --with openocd"]}
+                "commands": ["picotorch flash FIRMWARE --board NAME --with openocd"]}
     deploy, run = (f"picotorch {command} MODEL --port {port.device}" for command in ("deploy", "run"))
     if port.board is None:
-        return {"machine": None, "has": None, "ways": [deploy, run]}
+        return {"machine": None, "has": None, "commands": [deploy, run]}
     try:
         with Link(port.device, _TIMEOUT) as link:
             found = installing.find(link)
             facts = facts_of(link)
     except Error as error:
-        return {"machine": None, "has": error.message, "ways": [deploy, run]}
+        return {"machine": None, "has": error.message, "commands": [deploy, run]}
     unsupported = native_module.unsupported(installing.architecture(facts))
     has, fits = _state(found, facts, unsupported)
     if fits:
@@ -57,7 +57,7 @@ def _at_port(port: serial_ports.Port) -> dict[str, Any]:
         commands = [f"picotorch flash MODEL --board NAME --port {port.device}"]
     else:
         commands = []
-    return {"machine": facts["machine"], "has": has, "ways": commands}
+    return {"machine": facts["machine"], "has": has, "commands": commands}
 
 
 def _state(found: installing.Installed, facts: dict[str, Any],
@@ -82,14 +82,14 @@ def _state(found: installing.Installed, facts: dict[str, Any],
 
 
 def show_text(entry: dict[str, Any]) -> None:
-    found = [[one["port"], one["machine"] or one["board"] or "unknown", one["has"] or "", one["ways"]]
-             for one in entry["ports"]]
-    found += [[one["path"], one["model"] or one["board_id"], "", one["ways"]]
+    found = [[one["port"], one["machine"] or one["board"] or "unknown", one["has"] or "",
+              one["commands"]] for one in entry["ports"]]
+    found += [[one["path"], one["model"] or one["board_id"], "", one["commands"]]
               for one in entry["drives"]]
     if not found:
         show.line("Nothing is attached that is known: plug a board in, with a cable that carries data.")
     else:
-        show.table(["where", "what", "has", "way"], [
+        show.table(["where", "what", "has", "command"], [
             [*(one if not i else ["", "", ""]), command]
             for *one, commands in found for i, command in enumerate(commands or [""])])
     show.line("Tools to flash with: " + (", ".join(entry["tools"]) or "none is installed"))

@@ -188,8 +188,9 @@ NEEDS_TORCH = tests/core/test_schema.py tests/host/test_int8_io.py tests/kernels
 	$(addprefix tests/runtime/test_,drop_in.py intermediate_outputs.py module.py portable_lib.py runtime.py)
 ALSO_NEED_TORCH = tests/host/test_new_user.py tests/host/test_profile.py
 
-# A part of make export-check that .ci/run has the time for: each kind of model, int8, .pt2 files
-QUICK_EXPORT = $(addprefix tests/host/test_,export.py export_people.py torchscript.py) -k "people or int8 or exported_program"
+# A part of make export-check that .ci/run has the time for: each kind of model, int8, state, masks, .pt2 files
+QUICK_EXPORT = $(addprefix tests/host/test_,export.py export_people.py export_int8_state.py export_masks.py torchscript.py) \
+	-k "people or int8 or unseen or exported_program"
 
 .PHONY: conformance
 conformance: build/conformance/installed ## Export programs and compare the twin with ExecuTorch's runtime (CONFORMANCE=quick: a part)

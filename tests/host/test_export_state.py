@@ -221,3 +221,47 @@ def test_state_that_is_no_attribute_is_rejected(torch, make):
 
     with pytest.raises(picotorch.Error, match="no attribute of the module, and its outputs depend"):
         picotorch.export.export(Keeping(), torch.rand(1, 4))
+
+
+# What forward does with buffers h and g of four elements, and returns
+_CHAINS = {
+    "one after the other": "y = self.o(x) + self.g / 2 + self.h; self.g = self.h; self.h = x",
+    "exchanged": "y = self.o(x) + self.g / 2 + self.h; self.g, self.h = self.h, self.g",
+    "copied": "y = self.o(x) + self.g / 2 + self.h; self.g.copy_(self.h); self.h.copy_(x)",
+    "a view": "y = self.o(x) + self.g; self.g = self.h.view(2, 2).view(1, 4); self.h = x * 2",
+    "the old one is returned": "y = self.o(x), self.h; self.h = x + 1",
+    "a view of the old one is returned": "y = self.o(x), self.h.view(2, 2); self.h = x + 1",
+    "changed in place, then assigned": "y = self.o(self.h); self.h.add_(x); self.h = self.h * 0.5",
+}
+
+
+@pytest.mark.parametrize("quantized", [False, True])
+@pytest.mark.parametrize("is_inner", [False, True])
+@pytest.mark.parametrize("name", _CHAINS)
+def test_states_that_depend_on_each_other_have_the_values_before_the_run(torch, name, is_inner,
+                                                                         quantized):
+    """ExecuTorch's exporter wrote one state, and read it for the next."""
+    class Chain(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.o = torch.nn.Linear(4, 4)
+            self.register_buffer("h", torch.tensor([[0.5, -0.25, 1.0, 2.0]]))
+            self.register_buffer("g", torch.zeros(1, 4))
+
+        def forward(self, x):
+            found = {"self": self, "x": x}
+            exec(_CHAINS[name], found)
+            return found["y"]
+
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(Chain()).eval() if is_inner else Chain().eval()
+    samples = np.random.default_rng(0).normal(size=(12, 4)).astype(np.float32)
+    options = {"quantize": {"in0": samples}} if quantized else {}
+    stepper = Stepper(picotorch.export.export(module, torch.zeros(1, 4), **options).buffer)
+    tolerance = 0.15 if quantized else 1e-5
+    for sample in samples:
+        with torch.no_grad():
+            expected = module(torch.from_numpy(sample[None]))
+        for want, have in zip(expected if isinstance(expected, tuple) else (expected,),
+                              stepper.run([sample[None]]), strict=True):
+            np.testing.assert_allclose(have, want.numpy(), atol=tolerance)

@@ -13,6 +13,7 @@ from executorch.exir import EdgeCompileConfig, EdgeProgramManager, memory, to_ed
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.passes import constant_prop_pass
 from torch._prims_common import is_contiguous_or_false
+from torch.export.graph_signature import TensorArgument
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils import _pytree
 
@@ -37,6 +38,8 @@ _CHANNELS_LAST = {4: ((0, 2, 3, 1),), 5: ((0, 2, 3, 4, 1),)}
 
 # Never computed ahead of time: their results are larger than their inputs
 _MAKERS = (exir_ops.edge.aten.full.default, exir_ops.edge.aten.expand_copy.default)
+
+_CLONE = exir_ops.edge.dim_order_ops._clone_dim_order.default
 
 Parameters: TypeAlias = tuple[float, int]  # scale and zero point
 Quantized: TypeAlias = dict[str, set[Parameters]]  # by the name of a value, what it is quantized with
@@ -217,7 +220,8 @@ def value_name(node: torch.fx.Node) -> str:
 
 def path_of(node: torch.fx.Node) -> str:
     """Return the path of the module that a node comes from, "" for the outermost."""
-    return str(next(reversed(node.meta.get("nn_module_stack", {"": ("", None)}).values()))[0])
+    stack = node.meta.get("nn_module_stack") or {"": ("", None)}
+    return str(next(reversed(stack.values()))[0])
 
 
 def float_values(graph: torch.fx.GraphModule, arguments: tuple[Any, ...],
@@ -251,6 +255,7 @@ def finish(edge: EdgeProgramManager, reference: torch.fx.GraphModule, quantized:
     program = edge.exported_program()
     program = constant_prop_pass.constant_prop_pass(program, _too_large(program))
     edge._edge_programs["forward"] = program
+    _copy_old_states(program)
     _keep_initial_values(program)
     parts, named = {}, {node.name: node for node in reference.graph.nodes}
     for number, node in enumerate(program.graph.nodes, 1):
@@ -262,6 +267,39 @@ def finish(edge: EdgeProgramManager, reference: torch.fx.GraphModule, quantized:
     return Lowered(bytes(executable.buffer),
                    {i: parts[handle] for i, handle in by_instruction.items() if handle in parts},
                    reference, fake_quantized)
+
+
+def _copy_old_states(program: torch.export.ExportedProgram) -> None:
+    """Copy each output that is the state before the run: an output of forward, or another state.
+
+    ExecuTorch updates states at the end of a run, one after the other; without a copy such an output
+    has the new state.
+    """
+    signature, output = program.graph_signature, program.graph.output_node()
+    updated = set(signature.buffers_to_mutate.values())
+    old = {node: signature.inputs_to_buffers[node.name]
+           for node in program.graph.find_nodes(op="placeholder")
+           if signature.inputs_to_buffers.get(node.name) in updated}
+    for node in old:  # forward worked on a copy, see module_state.assigned_in_place
+        for user in list(node.users):
+            if user.target is _CLONE and user.meta["val"].dim_order() == node.meta["val"].dim_order():
+                user.replace_all_uses_with(node)
+                program.graph.erase_node(user)
+    results = list(output.args[0])
+    for i, (node, spec) in enumerate(zip(results, signature.output_specs, strict=True)):
+        root = node
+        while isinstance(root, torch.fx.Node) and "_copy.default" in str(root.target):
+            root = root.args[0]
+        if root not in old or (root is node and spec.target == old[root]):
+            continue
+        with program.graph.inserting_before(output):
+            results[i] = program.graph.call_function(
+                _CLONE, (node,),
+                {"dim_order": list(node.meta["val"].dim_order())})
+        results[i].meta = {**node.meta, "val": torch.empty_like(node.meta["val"])}
+        spec.arg = TensorArgument(results[i].name)
+    output.args = (tuple(results),)
+    program.graph_module.recompile()
 
 
 def _keep_initial_values(program: torch.export.ExportedProgram) -> None:

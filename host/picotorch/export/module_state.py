@@ -3,7 +3,8 @@
 import collections
 import contextlib
 import copy
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -41,35 +42,61 @@ def unchanged(torch: ModuleType, module: object) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def assigned_in_place(module: "nn.Module") -> Iterator[None]:
+def assigned_in_place(torch: ModuleType, module: "nn.Module",
+                      assigned: "Mapping[str, list[str]]") -> Iterator[None]:
     """Copy the assignments of layers to their buffers (self.h = h) into these buffers.
 
-    torch.export does so for the module itself; it ignores such assignments of its layers.
+    assigned: as assigned_buffers returns it. In forward a copy stands for the buffer, so that a value
+    which is the old state stays it. torch.export ignores assignments of layers, takes those of the
+    module itself in the order of the buffers, and rejects the assignment of one buffer to another.
     """
-    hooks = []
-    for layer in list(module.modules())[1:]:
-        names = [name for name, _ in layer.named_buffers(recurse=False)]
-        if names:
-            before: dict[str, Tensor] = {}
+    wrapped = [module.get_submodule(path) for path in assigned]
 
-            def keep(layer: "nn.Module", _: Any, before: "dict[str, Tensor]" = before,
-                     names: list[str] = names) -> None:
-                before.update({name: layer._buffers[name] for name in names})
+    def copied(layer: "nn.Module", _: str, value: "Tensor | None") -> "Tensor | None":
+        """Return a copy of what forward assigns: torch.export rejects an input itself."""
+        return value.clone() if value is not None and layer in wrapped else None
 
-            def put_back(layer: "nn.Module", _: Any, outputs: Any,
-                         before: dict[str, Any] = before) -> None:
-                for name, buffer in before.items():
-                    if layer._buffers[name] is not buffer:
-                        buffer.copy_(layer._buffers[name])
-                        layer._buffers[name] = buffer
-                before.clear()
-
-            hooks += [layer.register_forward_pre_hook(keep), layer.register_forward_hook(put_back)]
+    hook = torch.nn.modules.module.register_module_buffer_registration_hook(copied)
+    for layer, names in zip(wrapped, assigned.values(), strict=True):
+        for name in names:
+            if torch._debug_has_internal_overlap(layer._buffers[name]):  # an expanded one
+                layer._buffers[name] = layer._buffers[name].contiguous()
+        layer.forward = _in_place(layer, names, layer.forward)
     try:
         yield
     finally:
-        for hook in hooks:
-            hook.remove()
+        hook.remove()
+        for layer in wrapped:
+            del layer.forward
+
+
+def _in_place(layer: "nn.Module", names: list[str], forward: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(forward)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        buffers = {name: layer._buffers[name] for name in names}
+        layer._buffers.update({name: buffer.clone() for name, buffer in buffers.items()})
+        try:
+            return forward(*arguments, **keywords)
+        finally:
+            for name, buffer in buffers.items():
+                buffer.copy_(layer._buffers[name])
+                layer._buffers[name] = buffer
+
+    return call
+
+
+def assigned_buffers(torch: ModuleType, module: "nn.Module",
+                     run: "Callable[[nn.Module, tuple[Any, ...]], list[Any]]",
+                     arguments: tuple[Any, ...]) -> dict[str, list[str]]:
+    """Return {path of a layer: names of the buffers that its forward assigns}, of a copy's run."""
+    used = copy_of(module)
+    before = {path: dict(layer.named_buffers(recurse=False)) for path, layer in used.named_modules()}
+    with unchanged(torch, used), torch.random.fork_rng(devices=[]):
+        run(used, tuple(one.clone() if isinstance(one, torch.Tensor) else one for one in arguments))
+        found = {path: [name for name, buffer in before[path].items()
+                        if layer._buffers[name] is not buffer]
+                 for path, layer in used.named_modules() if path in before}
+    return {path: names for path, names in found.items() if names}
 
 
 def copy_of(module: _M) -> _M:

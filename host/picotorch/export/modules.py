@@ -28,7 +28,7 @@ from picotorch.errors import (
 )
 
 from . import arrays, torchvision_operators
-from .module_state import assigned_in_place, copy_of, hidden_state, unchanged
+from .module_state import assigned_buffers, assigned_in_place, copy_of, hidden_state, unchanged
 from .pipeline import Source, explained
 from .progress import Steps, quiet
 from .torch_errors import cause, export_remedy
@@ -160,7 +160,8 @@ def source_of_module(torch: ModuleType, module: Any, inputs: Any, name: str, ste
         torchvision_operators.register(torch)
         traced = copy_of(module)  # tracing leaves what is no tensor in its attributes
         try:
-            with unchanged(torch, traced), assigned_in_place(traced):
+            assigned = assigned_buffers(torch, module, run, arguments)
+            with unchanged(torch, traced), assigned_in_place(torch, traced, assigned):
                 exported = torch.export.export(traced, arguments, dynamic_shapes=dynamic_shapes,
                                                strict=False)
         except Exception as error:

@@ -15,7 +15,7 @@ from executorch.exir.dialects._ops import ops as exir_ops
 from torch.export.graph_signature import InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
 from torchao.quantization.pt2e.observer import FixedQParamsObserver
 
-from ..graph_edits import constant
+from ..graph_edits import call, constant
 
 _ATEN = torch.ops.aten
 _QUANTIZE = exir_ops.edge.cortex_m.quantize_per_tensor.default
@@ -46,6 +46,8 @@ def into_inputs(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list
     place = graph.graph.find_nodes(op="placeholder")[-1:] or [next(iter(graph.graph.nodes))]
     for node in updates:
         buffer, value = node.args[:2]
+        if value.op != "call_function":  # another state, or an input
+            value = call(graph, graph.graph.output_node(), _ATEN.clone.default, value)
         states.append(State(buffer.target, constant(graph, buffer).detach().clone()))
         values.append(value)
         with graph.graph.inserting_after(place[0]):
@@ -57,6 +59,11 @@ def into_inputs(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list
             if other.target == buffer.target:
                 other.replace_all_uses_with(place[0])
                 graph.graph.erase_node(other)
+    for node in graph.graph.find_nodes(op="call_function", target=_ATEN.clone.default):
+        source = node.args[0]
+        if source.name.startswith("state_") and source.op == "placeholder" and node not in values:
+            node.replace_all_uses_with(source)
+            graph.graph.erase_node(node)
     output = graph.graph.output_node()
     output.args = ((*torch.utils._pytree.tree_leaves(output.args[0]), *values),)
     graph.graph.set_codegen(torch.fx.graph.CodeGen())

@@ -178,7 +178,7 @@ def needs_of_32_bits():
     if platform.machine() != "x86_64":
         return []
     command = ["gcc", "-m32", "-fsanitize=address,undefined", "-x", "c", "-o", os.devnull, "-"]
-    source = "#include <stdio.h>\nint main(void) { return 0; }\n"
+    source = "#include <errno.h>\nint main(void) { return 0; }\n"
     return [Need("C compiler for 32 bits", "gcc-multilib", lambda: succeeds(command, source))]
 
 

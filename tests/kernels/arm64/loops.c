@@ -227,7 +227,7 @@ static void sum_products(const void *what, void *out) {
     pt_products p = *(const pt_products *)what;
     pt_context c = {.poll_budget = INT32_MAX};
     p.out = out;
-    pt_sum_products(&c, &p, PT_DTYPE_FLOAT);
+    (void)pt_sum_products(&c, &p, PT_DTYPE_FLOAT);
 }
 
 static void check_products(int kind) {

@@ -292,14 +292,18 @@ def _copy_old_states(program: torch.export.ExportedProgram) -> None:
             root = root.args[0]
         if root not in old or (root is node and spec.target == old[root]):
             continue
-        with program.graph.inserting_before(output):
-            results[i] = program.graph.call_function(
-                _CLONE, (node,),
-                {"dim_order": list(node.meta["val"].dim_order())})
-        results[i].meta = {**node.meta, "val": torch.empty_like(node.meta["val"])}
+        results[i] = copy_as(program.graph, node, node.meta["val"])
         spec.arg = TensorArgument(results[i].name)
     output.args = (tuple(results),)
     program.graph_module.recompile()
+
+
+def copy_as(graph: torch.fx.Graph, value: torch.fx.Node, like: torch.Tensor) -> torch.fx.Node:
+    """Insert a copy of a value at the end of an edge graph, in the dim order of another tensor."""
+    with graph.inserting_before(graph.output_node()):
+        copy = graph.call_function(_CLONE, (value,), {"dim_order": list(like.dim_order())})
+    copy.meta = {**value.meta, "val": torch.empty_like(like)}
+    return copy
 
 
 def _keep_initial_values(program: torch.export.ExportedProgram) -> None:

@@ -209,27 +209,16 @@ def _functional(exported: torch.export.ExportedProgram) -> torch.export.Exported
     Quantization would copy the value in between. Operators under torch.no_grad, which may change any
     view, get separate results too.
     """
-    shared = any(_changes_shared(node) or graph_edits.is_mode(node) or _updates_buffer(node)
-                 for node in exported.graph.nodes)
+    shared = any(_changes_shared(node) or graph_edits.is_mode(node) for node in exported.graph.nodes)
     return exported.run_decompositions({}) if shared else exported
 
 
-def _updates_buffer(node: torch.fx.Node) -> bool:
-    """Return True for an operator that writes to an input, parameter or buffer, or to a view of one."""
-    value: torch.fx.Node | None
-    for value in _arguments(node, is_write=True):
-        while value is not None:
-            if value.op == "placeholder":
-                return True
-            value = next(iter(_arguments(value, is_write=False)), None)
-    return False
-
-
 def _changes_shared(node: torch.fx.Node) -> bool:
+    """Return True for an operator that changes a value with other users, an input, or a buffer."""
     value: torch.fx.Node | None
     for value in _arguments(node, is_write=True):
         while value is not None:
-            if len(value.users) > 1:
+            if len(value.users) > 1 or value.op == "placeholder":
                 return True
             value = next(iter(_arguments(value, is_write=False)), None)
     return False

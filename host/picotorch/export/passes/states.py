@@ -16,11 +16,11 @@ from torch.export.graph_signature import InputKind, InputSpec, OutputKind, Outpu
 from torchao.quantization.pt2e.observer import FixedQParamsObserver
 
 from ..graph_edits import call, constant
+from ..lower_float import copy_as
 
 _ATEN = torch.ops.aten
 _QUANTIZE = exir_ops.edge.cortex_m.quantize_per_tensor.default
 _DEQUANTIZE = exir_ops.edge.cortex_m.dequantize_per_tensor.default
-_COPY = exir_ops.edge.dim_order_ops._clone_dim_order.default
 _PARAMETERS = slice(1, 5)  # the arguments scale, zero point, minimum and maximum of both operators
 
 Arguments: TypeAlias = tuple[Any, ...]
@@ -43,26 +43,26 @@ def into_inputs(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list
     if not updates:
         return graph, []
     states, values = [], []
-    place = graph.graph.find_nodes(op="placeholder")[-1:] or [next(iter(graph.graph.nodes))]
+    inputs = graph.graph.find_nodes(op="placeholder")
+    outer = len(inputs)
     for node in updates:
         buffer, value = node.args[:2]
         if value.op != "call_function":  # another state, or an input
             value = call(graph, graph.graph.output_node(), _ATEN.clone.default, value)
         states.append(State(buffer.target, constant(graph, buffer).detach().clone()))
         values.append(value)
-        with graph.graph.inserting_after(place[0]):
-            place = [graph.graph.placeholder(f"state_{buffer.name}")]
-        place[0].meta = dict(buffer.meta)
+        with graph.graph.inserting_after(inputs[-1] if inputs else next(iter(graph.graph.nodes))):
+            inputs.append(graph.graph.placeholder(f"state_{buffer.name}"))
+        inputs[-1].meta = dict(buffer.meta)
         node.replace_all_uses_with(value)
         graph.graph.erase_node(node)
         for other in graph.graph.find_nodes(op="get_attr"):
             if other.target == buffer.target:
-                other.replace_all_uses_with(place[0])
+                other.replace_all_uses_with(inputs[-1])
                 graph.graph.erase_node(other)
     for node in graph.graph.find_nodes(op="call_function", target=_ATEN.clone.default):
-        source = node.args[0]
-        if source.name.startswith("state_") and source.op == "placeholder" and node not in values:
-            node.replace_all_uses_with(source)
+        if node.args[0] in inputs[outer:] and node not in values:
+            node.replace_all_uses_with(node.args[0])
             graph.graph.erase_node(node)
     output = graph.graph.output_node()
     output.args = ((*torch.utils._pytree.tree_leaves(output.args[0]), *values),)
@@ -124,7 +124,8 @@ def into_buffers(program: torch.export.ExportedProgram, states: Sequence[State])
                 user.replace_all_uses_with(node)
                 graph.erase_node(user)
             node.meta = {**node.meta, "val": node.meta["val"].to(torch.int8)}
-        value = _stored_alike(graph, value, node.meta["val"])
+        if value.meta["val"].dim_order() != node.meta["val"].dim_order():  # slices are contiguous
+            value = copy_as(graph, value, node.meta["val"])
         names = [spec.arg.name for spec in signature.input_specs]
         signature.input_specs[names.index(node.name)] = InputSpec(
             InputKind.BUFFER, TensorArgument(node.name), state.name, persistent=True)
@@ -136,18 +137,6 @@ def into_buffers(program: torch.export.ExportedProgram, states: Sequence[State])
           for state, value in zip(states, updates, strict=True)), *signature.output_specs[:outer]]
     graph.eliminate_dead_code()
     program.graph_module.recompile()
-
-
-def _stored_alike(graph: torch.fx.Graph, value: torch.fx.Node,
-                  stored: torch.Tensor) -> torch.fx.Node:
-    """Copy an update whose dim order is not the one of its buffer: an operator's may be contiguous."""
-    order = list(stored.dim_order())
-    if list(value.meta["val"].dim_order()) == order:
-        return value
-    with graph.inserting_before(graph.output_node()):
-        copy = graph.call_function(_COPY, (value,), {"dim_order": order})
-    copy.meta = {**value.meta, "val": torch.empty_like(stored)}
-    return copy
 
 
 def into_module(graph: torch.fx.GraphModule, states: Sequence[State]) -> torch.fx.GraphModule:

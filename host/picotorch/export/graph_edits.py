@@ -10,8 +10,10 @@ import operator
 from typing import Any
 
 import torch
+from executorch.exir.dialects._ops import ops as exir_ops
 
 _ATEN = torch.ops.aten
+COPY = exir_ops.edge.dim_order_ops._clone_dim_order.default
 _IMAGE_DIMS = 4
 
 # Operators on images (batch, channels, height, width), which the Cortex-M flow needs channels last
@@ -144,6 +146,14 @@ def call(graph: torch.fx.GraphModule, node: torch.fx.Node, target: torch._ops.Op
     made.meta = {"val": target(*values, **options),
                  "nn_module_stack": node.meta.get("nn_module_stack", {})}
     return made
+
+
+def copy_as(graph: torch.fx.Graph, value: torch.fx.Node, like: torch.Tensor) -> torch.fx.Node:
+    """Insert a copy of a value at the end of an edge graph, in the dim order of another tensor."""
+    with graph.inserting_before(graph.output_node()):
+        copy = graph.call_function(COPY, (value,), {"dim_order": list(like.dim_order())})
+    copy.meta = {**value.meta, "val": torch.empty_like(like)}
+    return copy
 
 
 # ---- constants

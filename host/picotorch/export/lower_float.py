@@ -39,8 +39,6 @@ _CHANNELS_LAST = {4: ((0, 2, 3, 1),), 5: ((0, 2, 3, 4, 1),)}
 # Never computed ahead of time: their results are larger than their inputs
 _MAKERS = (exir_ops.edge.aten.full.default, exir_ops.edge.aten.expand_copy.default)
 
-_CLONE = exir_ops.edge.dim_order_ops._clone_dim_order.default
-
 Parameters: TypeAlias = tuple[float, int]  # scale and zero point
 Quantized: TypeAlias = dict[str, set[Parameters]]  # by the name of a value, what it is quantized with
 
@@ -282,7 +280,7 @@ def _copy_old_states(program: torch.export.ExportedProgram) -> None:
            if signature.inputs_to_buffers.get(node.name) in updated}
     for node in old:  # forward worked on a copy, see module_state.assigned_in_place
         for user in list(node.users):
-            if user.target is _CLONE and user.meta["val"].dim_order() == node.meta["val"].dim_order():
+            if user.target is graph_edits.COPY and user.meta["val"].dim_order() == node.meta["val"].dim_order():
                 user.replace_all_uses_with(node)
                 program.graph.erase_node(user)
     results = list(output.args[0])
@@ -292,18 +290,10 @@ def _copy_old_states(program: torch.export.ExportedProgram) -> None:
             root = root.args[0]
         if root not in old or (root is node and spec.target == old[root]):
             continue
-        results[i] = copy_as(program.graph, node, node.meta["val"])
+        results[i] = graph_edits.copy_as(program.graph, node, node.meta["val"])
         spec.arg = TensorArgument(results[i].name)
     output.args = (tuple(results),)
     program.graph_module.recompile()
-
-
-def copy_as(graph: torch.fx.Graph, value: torch.fx.Node, like: torch.Tensor) -> torch.fx.Node:
-    """Insert a copy of a value at the end of an edge graph, in the dim order of another tensor."""
-    with graph.inserting_before(graph.output_node()):
-        copy = graph.call_function(_CLONE, (value,), {"dim_order": list(like.dim_order())})
-    copy.meta = {**value.meta, "val": torch.empty_like(like)}
-    return copy
 
 
 def _keep_initial_values(program: torch.export.ExportedProgram) -> None:

@@ -15,8 +15,7 @@ from executorch.exir.dialects._ops import ops as exir_ops
 from torch.export.graph_signature import InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
 from torchao.quantization.pt2e.observer import FixedQParamsObserver
 
-from ..graph_edits import call, constant
-from ..lower_float import copy_as
+from ..graph_edits import call, constant, copy_as
 
 _ATEN = torch.ops.aten
 _QUANTIZE = exir_ops.edge.cortex_m.quantize_per_tensor.default

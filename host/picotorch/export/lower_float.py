@@ -280,7 +280,8 @@ def _copy_old_states(program: torch.export.ExportedProgram) -> None:
            if signature.inputs_to_buffers.get(node.name) in updated}
     for node in old:  # forward worked on a copy, see module_state.assigned_in_place
         for user in list(node.users):
-            if user.target is graph_edits.COPY and user.meta["val"].dim_order() == node.meta["val"].dim_order():
+            if (user.target is graph_edits.COPY
+                    and user.meta["val"].dim_order() == node.meta["val"].dim_order()):
                 user.replace_all_uses_with(node)
                 program.graph.erase_node(user)
     results = list(output.args[0])

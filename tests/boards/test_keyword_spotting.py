@@ -58,6 +58,6 @@ def test_unseen_words(results):
 
 def test_instructions_of_the_front_end():
     entry, _ = profile(request([FIXTURE.runs[0].inputs]), BOARD)
-    taken = [row["ticks"] for row in entry["instructions"]]
-    first = [row["call"] for row in entry["instructions"]].index(FIRST_OF_NETWORK)
+    taken = [row.ticks for row in entry.instructions]
+    first = [row.call for row in entry.instructions].index(FIRST_OF_NETWORK)
     assert sum(taken[:first]) < FRONT_END

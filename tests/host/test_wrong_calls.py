@@ -114,8 +114,8 @@ CONTRADICTIONS = [
     *((["parity", MODEL, "--inputs", file], [file, "in0", "input"]) for file in NPZ),
     *((["profile", MODEL, "--inputs", file], [file, "in0", "input"]) for file in NPZ),
     *(([name, MODEL, "--quantize"], ["--quantize"]) for name in ("run", "profile")),
-    *(([name, MODEL, "--inputs", "{}/right.npz", "--sizes", "0=1"], ["--sizes"])
-      for name in ("run", "parity", "profile")),
+    *(([name, MODEL, "--inputs", "{}/right.npz", *option], option[:1])
+      for name in ("run", "parity", "profile") for option in (["--sizes", "0=1"], ["--seed", "1"])),
     *(([name, MODEL, "--sizes", "0=5", "--sizes", "0=5"], ["--sizes"])
       for name in ("run", "parity", "profile")),
     *(([name, MODEL, *BOARD, *BOARD], ["--board"]) for name in ("run", "parity", "profile", "size")),
@@ -139,6 +139,8 @@ CONTRADICTIONS = [
     (["run", BUNDLED, "--outputs", "{}/out.npz"], ["--outputs"]),
     (["run", BUNDLED, "--sizes", "0=1"], ["--sizes"]),
     (["run", BUNDLED, "--method", "nix"], ["nix"]),
+    (["run", BUNDLED, "--seed", "1"], ["--seed"]),
+    *((["run", MODEL, option, "1e-3"], [option]) for option in ("--rtol", "--atol")),
     (["profile", MODEL, *BOARD, "--port", "auto"], ["--port"]),
     (["profile", MODEL, "--memory-map", "{}/map.gif"], ["--memory-map"]),
     (["profile", MODEL, "--memory-map", "{}/map.svg", "--etdump", "{}/map.svg"], ["--etdump"]),
@@ -153,13 +155,18 @@ CONTRADICTIONS = [
     (["compile", MODEL, "--name", "kws", "--name", "faces", "--c", "{}/project"], ["--name"]),
     (["compile", MODEL, MODEL, "--c", "{}/project"], ["--name"]),
     (["compile", MODEL, "--name", "pt", "--c", "{}/project"], ["pt"]),
+    (["compile", MODEL, "--name", "x y", "--c", "{}/project"], ["x y"]),
     (["compile", MODEL, "--c", "{}/foreign"], ["foreign"]),
     (["compile", "{}/image.ptm"], ["image.ptm"]),
     (["export", MODEL], ["--output"]),
     (["export", MODEL, "--output", MODEL], ["--output"]),
     (["export", MODEL, "--output", "{}/o.pte", "--shape", "1"], ["--shape"]),
     (["export", MODEL, "--output", "{}/o.pte", "--unconfined"], ["--unconfined"]),
+    (["export", MODEL, "--output", "{}/o.pte", "--accept-unusable"], ["--accept-unusable"]),
     (["firmware"], ["--models"]),
+    (["firmware", MODEL, "--bare", "--with", "tracer"], ["--with"]),
+    *((["firmware", MODEL, "--operators", "{}/o.def", *option], option[:1])
+      for option in (["--bare"], BOARD, ["--output", "{}/fw.elf"], ["--with", "data"])),
     (["firmware", "--board", "RPI_PICO", "--bare"], ["--bare"]),
     (["firmware", MODEL, "--output", "{}/fw.bin"], ["--output"]),
     (["firmware", MODEL, "--board", "RPI_PICO", "--output", "{}/fw.elf"], ["--output"]),

@@ -166,6 +166,7 @@ def _check_program_options(quantize: Path | None, evaluate: Path | None, fuse_rn
                                "quantized")
     if fuse_rnn:
         raise click.UsageError("--fuse-rnn is for modules: a program (.pte) has lost its layers")
+    options.refuse({"accept_unusable"}, "is for modules: a program (.pte) is not compared with PyTorch")
 
 
 def _default_output(model: Path, is_function: bool, kind: str) -> Path:

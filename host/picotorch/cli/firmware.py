@@ -77,6 +77,11 @@ def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, froz
                                "variants of convolutions")
     if bare and is_rp2:
         raise click.UsageError(f"--bare: {board} has a firmware of MicroPython's own port only")
+    if bare:
+        options.refuse({"parts"}, "is for Python code on the board: leave out --bare")
+    if operators is not None:
+        options.refuse({"bare", "board", "frozen", "output", "parts"},
+                       "does not go with --operators, which builds no firmware")
     if is_port:
         ports.check(board, bare, output)
     suffix = ".uf2" if is_rp2 else ".elf"

@@ -289,13 +289,26 @@ def boards(names: Sequence[str], text: str) -> Callable[[_Function], _Function]:
                         metavar="BOARD", help=text)
 
 
+def _given() -> dict[str, str]:
+    """Return the options on the command line by the names of their parameters."""
+    ctx = click.get_current_context()
+    return {parameter.name: max(parameter.opts, key=len) for parameter in ctx.command.params
+            if parameter.name is not None
+            and ctx.get_parameter_source(parameter.name) is click.core.ParameterSource.COMMANDLINE}
+
+
 def refuse_others(allowed: set[str], what: str) -> None:
     """Raise UsageError for options that the user gave and that do not go with `what`."""
-    ctx = click.get_current_context()
-    for parameter in ctx.command.params:
-        source = ctx.get_parameter_source(parameter.name)
-        if source is click.core.ParameterSource.COMMANDLINE and parameter.name not in allowed:
-            raise click.UsageError(f"{max(parameter.opts, key=len)} does not go with {what}")
+    for name, option in _given().items():
+        if name not in allowed:
+            raise click.UsageError(f"{option} does not go with {what}")
+
+
+def refuse(names: set[str], why: str) -> None:
+    """Raise UsageError for options of these parameters that the user gave: they have no effect."""
+    for name, option in _given().items():
+        if name in names:
+            raise click.UsageError(f"{option} {why}")
 
 
 def run_request(command: Callable[..., None]) -> Callable[..., None]:
@@ -331,5 +344,5 @@ def check_run(request: RunRequest) -> None:
         raise click.UsageError("--bare is for a board: give --board")
     if request.quantize and request.inputs is None:
         raise click.UsageError("--quantize is for --inputs")
-    if request.sizes and request.inputs is not None:
-        raise click.UsageError("--sizes is for random inputs: the arrays of --inputs have their own")
+    if request.inputs is not None:
+        refuse({"seed", "sizes"}, "is for random inputs: leave it out, or --inputs")

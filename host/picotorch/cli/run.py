@@ -88,11 +88,10 @@ def run(request: RunRequest, outputs: Path | None, with_script: tuple[Path, ...]
     options.check_run(request)
     options.check_threads(request)
     if request.inputs is None and running.is_bundled(request.model):
-        if outputs is not None:
-            raise click.UsageError("--outputs of a bundled program needs --inputs")
-        if request.sizes:
-            raise click.UsageError("--sizes is for random inputs: a bundled program has its own")
+        options.refuse({"outputs"}, "of a bundled program needs --inputs")
+        options.refuse({"seed", "sizes"}, "is for random inputs: a bundled program has its own inputs")
         _run_bundled(request, rtol, atol, as_json)
+    options.refuse({"rtol", "atol"}, "is for a bundled program (.bpte) without --inputs")
     try:
         result = run_beside(request.with_inputs(), request.target,
                             None if request.port is None else request.board)

@@ -246,6 +246,9 @@ def _label(trial: _Trial, node: torch.fx.Node) -> str:
 def _of_weights(trial: _Trial, site: _Site) -> str:
     weights = trial.weights[site.dequantizers[0]].abs()
     label = _label(trial, site.user)
+    if weights.numel() == 1:
+        return (f"the number {float(weights):.3g} in {label} is below the smallest step, "
+                f"{site.limits[2]:.3g}")
     if math.isnan(site.limits[2]):
         return (f"the weights of {label} have some far larger than the rest of their channel, up to "
                 f"{weights.max():.3g}")

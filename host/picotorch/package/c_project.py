@@ -149,7 +149,8 @@ def check_names(names: list[str]) -> None:
     """
     for name in names:
         if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
-            raise fail(INVALID_ARGUMENT, "is not a C identifier", name)
+            raise fail(INVALID_ARGUMENT, "is not a C identifier", name,
+                       remedy="give the model a --name of letters, digits and _, with a letter first")
         if _is_reserved(name):
             raise fail(INVALID_ARGUMENT, "is a name that every project has already", name,
                        remedy="give the model another --name")

@@ -47,7 +47,7 @@ def figures() -> str:
     ratios = [float(cell.split(" / ")[0]) for row in rows("performance.md", "instructions, ratio")
               for name, cell in row.items() if name.startswith("M") and cell != "–"]
     pools = [float(row["pool ratio"]) for row in rows("performance.md", "model")
-             if row["prepare"] == "none" and row["pool ratio"] != "–"]
+             if row["weights"] == "none" and row["pool ratio"] != "–"]
     malformed = next(row["figures"] for row in rows("reliability.md", "what")
                      if row["what"].startswith("malformed files"))
     files, crashed, hung = (re.search(pattern, malformed)[1] for pattern in

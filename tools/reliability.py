@@ -70,7 +70,7 @@ ROWS = (
         "{programs:,} programs: {run:,} run, {refused_total:,} refused by name, {crashed} crashed, "
         "{wrong} ended otherwise", tests("test_hostile_assemblies")),
     Row("memory", "every fixture, every size of every memory, on the twin",
-        "{pool:,} sizes of the pool, {prepared:,} with packed weights, {temp:,} of temp memory, "
+        "{pool:,} sizes of the pool, {packed:,} with packed weights, {temp:,} of temp memory, "
         "{planned:,} of planned buffers, {tracer:,} of tracers, too small; {unfit:,} memories "
         "misaligned, read-only or missing; {values:,} inputs and outputs of another length: all "
         "refused by name; {again:,} times the same objects ran again right after; {wrong} wrong",

@@ -229,7 +229,7 @@ static mp_obj_t method_make_new(const mp_obj_type_t *type, size_t n_args, size_t
 
 // Arguments of load.
 // clang-format off
-enum { SELF, PROGRAM, PLAN, POOL, POOL_SIZE, USED, PLANNED, TEMP_MEMORY, FILES, PREPARE, EVENT_MEMORY,
+enum { SELF, PROGRAM, PLAN, POOL, POOL_SIZE, USED, PLANNED, TEMP_MEMORY, FILES, PACK_WEIGHTS, EVENT_MEMORY,
        LOAD_ARGUMENTS };
 // clang-format on
 
@@ -287,7 +287,7 @@ static mp_obj_t method_load(size_t n_args, const mp_obj_t *args) {
                     .clock_mask = PT_TICKS_MASK},
     };
     pt_error error;
-    g.options.pack_weights = mp_obj_is_true(args[PREPARE]);
+    g.options.pack_weights = mp_obj_is_true(args[PACK_WEIGHTS]);
     own_delegates.owner = &g;
     own_delegates.max_delegates = self->max_delegates;
     own_delegates.max_arguments = self->max_arguments;

@@ -49,7 +49,7 @@ WEIGHTS = ("none", "pool")
 COMPARED = ["load", "execute", "pool", "planned", "stack_execute", "core_and_kernels"]
 
 
-def request(name, board, prepare):
+def request(name, board, weights):
     name, is_dense, _ = name.partition(DENSE)
     if name in benchmark_store.NAMES:
         model = benchmark_store.load(name)
@@ -58,7 +58,7 @@ def request(name, board, prepare):
         fixture = fixture_store.load(name)
         run = fixture.runs[0]
         one = Request(fixture.pte, name, run.inputs, run.method, data=fixture.data)
-    one.pack_weights = prepare == "pool"
+    one.pack_weights = weights == "pool"
     one.pool_size, one.temp_size = board.arenas["pool"].size, board.arenas["temp"].size
     return without_zeros(one) if is_dense else one
 
@@ -96,7 +96,7 @@ def measure(one, board):
         "load": result.instructions["load"],
         "execute": result.instructions["execute"],
         "pool": result.method_pool.used,
-        "prepared": result.packed,
+        "packed": result.packed,
         "planned": sum(memory.used for memory in result.planned),
         "temp": result.temp.used,
         "stack_load": result.stack["load"],
@@ -115,15 +115,15 @@ def execute_in_c(one, board):
     return result.instructions["execute"]
 
 
-def row(name, board, prepare):
+def row(name, board, weights):
     """One entry of the JSON: our figures, the anchor's, and their ratios."""
-    entry = {"model": name, "board": board.name, "core": board.core, "prepare": prepare}
-    figures = measure(request(name, board, prepare), board)
+    entry = {"model": name, "board": board.name, "core": board.core, "weights": weights}
+    figures = measure(request(name, board, weights), board)
     if figures is None:
         return {**entry, "fits": False}
     entry |= {"fits": True, **figures}
     if name in SMALL:
-        entry["execute_in_c"] = execute_in_c(request(name, board, prepare), board)
+        entry["execute_in_c"] = execute_in_c(request(name, board, weights), board)
     macs = macs_of(name)
     if macs:
         entry["macs_per_instruction"] = round(macs / figures["execute"], 3)
@@ -141,18 +141,18 @@ def macs_of(name):
 
 
 def rows(name, board, modes):
-    """The entries of all modes; where nothing is prepared, the others are the first."""
+    """The entries of all modes; where nothing is packed, the others are the first."""
     entries = []
-    for prepare in modes:
-        entry = row(name, board, prepare)
-        if prepare == WEIGHTS[0] or len(modes) == 1 or entry.get("prepared"):
+    for weights in modes:
+        entry = row(name, board, weights)
+        if weights == WEIGHTS[0] or len(modes) == 1 or entry.get("packed"):
             entries.append(entry)
     return entries
 
 
 def table(entries):
     drawn = Table(title="Instructions of one inference, and bytes; x: ratio to ExecuTorch's runtime")
-    for heading in ("model", "board", "core", "prepare"):
+    for heading in ("model", "board", "core", "weights"):
         drawn.add_column(heading, no_wrap=True)
     for heading in ("to load", "instructions", "x", "MAC/instr", "pool", "x", "planned", "temp",
                     "stack", "x", "flash", "x"):
@@ -164,7 +164,7 @@ def table(entries):
 
 def cells(e):
     """The cells of an entry's row, as text."""
-    first = [e["model"], e["board"], e["core"], e["prepare"]]
+    first = [e["model"], e["board"], e["core"], e["weights"]]
     if not e["fits"]:
         return [*first, "does not fit"]
     ratio = e.get("ratio", {})

@@ -53,12 +53,12 @@ def without_switch(folder, board, switch):
 
 def measure(folder):
     board, model = boards.load_board("mps2-an386"), benchmark_store.load("int8_ds_cnn")
-    write(folder / "prepared", board, model, board.core)
+    write(folder / "packed", board, model, board.core)
     write(folder / "plain", board, model, None)
-    builds = {name: {kind: flash(folder / kind, board, *switches) for kind in ("prepared", "plain")}
+    builds = {name: {kind: flash(folder / kind, board, *switches) for kind in ("packed", "plain")}
               for name, switches in BUILDS.items()}
-    grown = {switch: without_switch(folder / "prepared", board, switch) for switch in SWITCHES}
-    return {"builds": builds, "switches": {switch: size - builds["as it is"]["prepared"]
+    grown = {switch: without_switch(folder / "packed", board, switch) for switch in SWITCHES}
+    return {"builds": builds, "switches": {switch: size - builds["as it is"]["packed"]
                                            for switch, size in grown.items()}}
 
 

@@ -54,7 +54,7 @@ def random_values(entry, role, generator):
     return values
 
 
-def case(operator, board, prepare):
+def case(operator, board, pack_weights):
     """The operator with the arguments of the program for the board's core."""
     generator = np.random.default_rng(1)
     programs = operator["arguments"]
@@ -63,12 +63,12 @@ def case(operator, board, prepare):
     roles = dict(zip(int32s[-2:], ("multiplier", "shift"), strict=True)) if len(int32s) > 1 else {}
     return Case(operator["operator"], *[
         tensor(a, random_values(a, roles.get(i), generator)) if isinstance(a, dict) else a
-        for i, a in enumerate(arguments)], prepare=prepare)
+        for i, a in enumerate(arguments)], pack_weights=pack_weights)
 
 
-def measure(operators, board, prepare):
+def measure(operators, board, pack_weights):
     """An entry of the JSON for each operator."""
-    cases = [case(operator, board, prepare) for operator in operators]
+    cases = [case(operator, board, pack_weights) for operator in operators]
     for operator, one, result in zip(operators, cases, call_on_board(board, cases), strict=True):
         difference = result.error or result.difference(one.on_twin(board))
         if difference:
@@ -78,7 +78,7 @@ def measure(operators, board, prepare):
                  "calls": sum(operator["models"].values()), "macs": operator["macs"],
                  "elements": math.prod(operator["arguments"]["m4"][-1]["sizes"]),
                  "instructions": result.instructions, "anchor": anchor, "stack": result.stack,
-                 "scratch": result.scratch, "prepared": result.prepared}
+                 "scratch": result.scratch, "packed": result.packed}
         yield entry | derived(entry, board)
 
 
@@ -109,7 +109,7 @@ def table(title, entries):
     for heading in ("class", "shape"):
         drawn.add_column(heading, no_wrap=True)
     for heading in ("calls", "MACs", "instructions", "CMSIS-NN", "ratio", "MAC/instr", "limit",
-                    "instr/output", "stack", "scratch", "prepared"):
+                    "instr/output", "stack", "scratch", "packed"):
         drawn.add_column(heading, justify="right")
     for e in entries:
         drawn.add_row(
@@ -117,7 +117,7 @@ def table(title, entries):
             f"{e['instructions']:,}", shown(e["anchor"] or None, ","), shown(e["ratio"] or None, ".3f"),
             shown(e["macs_per_instruction"], ".3f"), shown(e["limit"], ".0%"),
             f"{e['instructions_per_element']:.1f}", shown(e.get("stack"), ","),
-            shown(e.get("scratch"), ","), shown(e.get("prepared"), ","))
+            shown(e.get("scratch"), ","), shown(e.get("packed"), ","))
     return drawn
 
 
@@ -129,16 +129,16 @@ def shown(value, form):
 @click.option("--board", "names", multiple=True, type=click.Choice(BOARDS), help="default: all")
 @click.option("--class", "classes", multiple=True, help="default: all; the begin of its name is enough")
 @click.option("--totals", is_flag=True, help="only the sums of the classes")
-@click.option("--weights", "prepare", type=click.Choice(WEIGHTS), default=WEIGHTS[0], show_default=True)
+@click.option("--weights", type=click.Choice(WEIGHTS), default=WEIGHTS[0], show_default=True)
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench_ops.json")
-def main(names, classes, totals, prepare, output):
+def main(names, classes, totals, weights, output):
     operators = [o for o in OPERATORS if not classes or o["class"].startswith(classes)]
     if not operators:
         known = sorted({o["class"] for o in OPERATORS})
         raise click.BadParameter(f"the classes are {', '.join(known)}", param_hint="--class")
     console, everything = Console(width=190), []
     for board in names or BOARDS:
-        entries = list(measure(operators, board, prepare == "pool"))
+        entries = list(measure(operators, board, weights == "pool"))
         everything += entries + class_totals(entries)
         if not totals:
             console.print(table(board, entries))

@@ -126,7 +126,7 @@ def measure(name, board, folder):
     return {
         **instructions_to_open(folder, board),
         "execute": fastest_execute, "min_execute": execute,
-        "ptm": len(ptm.data), "prepared": ptm.parts.packed,
+        "ptm": len(ptm.data), "packed": ptm.parts.packed,
         "constants": ptm_writer.compile_ptm(program).parts.constants,  # the file itself may have fewer
         "planned": planned, "temp": minimum, "stack": stack, "besides": ram - planned - minimum,
         "ram": ram + stack, "temp_fastest": fastest,
@@ -139,7 +139,7 @@ def row(name, board, folder):
     """One entry of the JSON: our figures, the anchor's, and their ratios."""
     figures = measure(name, board, folder)
     entry = {"model": name, "board": board.name, "core": board.core, **figures,
-             "ptm_to_data": round(figures["ptm"] / (figures["constants"] + figures["prepared"]), 4)}
+             "ptm_to_data": round(figures["ptm"] / (figures["constants"] + figures["packed"]), 4)}
     anchor = ANCHOR[name].get(board.name)
     if anchor:
         program = len(benchmark_store.load(name).pte(board.name))

@@ -218,7 +218,7 @@ def check_names(firmware):
 
 
 def trace(board, one, is_logged=True):
-    """(sums of a run of the request on the board, counted instructions, prepared bytes)"""
+    """(sums of a run of the request on the board, counted instructions, bytes of packed weights)"""
     firmware = emulated.firmware_of(one, board)
     check_names(firmware)
     instructions = disassemble(firmware, board.core)
@@ -259,31 +259,31 @@ def operators(one, sums):
     return found
 
 
-def request_in(name, board, prepare, has_less_temp=False, of_ptm=False):
+def request_in(name, board, weights, has_less_temp=False, of_ptm=False):
     """The request of an estimate. has_less_temp: only as much temp memory as kernels use. of_ptm: of
     the program's ptm."""
-    one = request(name, board, prepare)
+    one = request(name, board, weights)
     if of_ptm:
-        ptm = compile_ptm(one.model, (), board.core if prepare == "pool" else None)
+        ptm = compile_ptm(one.model, (), board.core if weights == "pool" else None)
         one = dataclasses.replace(one, model=ptm.data, pack_weights=False)
     if has_less_temp:
         one.temp_size = running.run(one, board.name).temp.used
     return one
 
 
-def estimate(name, board, prepare, has_less_temp=False, of_ptm=False):
+def estimate(name, board, weights, has_less_temp=False, of_ptm=False):
     """One entry of the JSON, see request_in."""
-    one = request_in(name, board, prepare, has_less_temp, of_ptm)
-    sums, counted, prepared = trace(board, one, board.core not in CORES)
+    one = request_in(name, board, weights, has_less_temp, of_ptm)
+    sums, counted, packed = trace(board, one, board.core not in CORES)
     functions = total(sums, 1)
     instructions, minimum, usual, maximum = (round(sum(column)) for column in
                                         zip(*functions.values(), strict=True))
     if not 0 <= instructions - counted < OVERHEAD:
         raise RuntimeError(f"{name} on {board.name}: {instructions} traced, {counted} counted")
     macs = macs_of(name)
-    return {"model": name, "board": board.name, "core": board.core, "prepare": prepare,
-            "mode": conditions(one.model, board.core, prepared, has_less_temp).mode(),
-            "has_less_temp": has_less_temp, "temp": one.temp_size, "prepared": prepared,
+    return {"model": name, "board": board.name, "core": board.core, "weights": weights,
+            "mode": conditions(one.model, board.core, packed, has_less_temp).mode(),
+            "has_less_temp": has_less_temp, "temp": one.temp_size, "packed": packed,
             "execute": counted, "instructions": instructions, "cycles": usual,
             "least": minimum, "most": maximum,
             "cycles_per_instruction": round(usual / instructions, 3),
@@ -312,9 +312,9 @@ def table(entries):
     return drawn
 
 
-def prefers_more(name, board, prepare, of_ptm):
+def prefers_more(name, board, weights, of_ptm):
     """True where kernels prefer more temp memory than they use."""
-    one = request_in(name, board, prepare, True, of_ptm)
+    one = request_in(name, board, weights, True, of_ptm)
     return preferred_by(one, board.core) > one.temp_size
 
 
@@ -331,14 +331,14 @@ def main(names, models, modes, functions, output):
             if DENSE not in model or board in SKIPPING]
     for model, board in track(todo, "Tracing", transient=True):
         board, is_int8 = boards.load_board(board), model in benchmark_store.NAMES
-        for prepare in modes if is_int8 else modes[:1]:  # no other cores pack weights
-            found = [estimate(model, board, prepare)]
-            found += [estimate(model, board, prepare, True, of_ptm) for of_ptm in (False, True)
-                      if is_int8 and prefers_more(model, board, prepare, of_ptm)]
-            entries += [e for e in found if prepare == modes[0] or "pool" in e["mode"]]
+        for weights in modes if is_int8 else modes[:1]:  # no other cores pack weights
+            found = [estimate(model, board, weights)]
+            found += [estimate(model, board, weights, True, of_ptm) for of_ptm in (False, True)
+                      if is_int8 and prefers_more(model, board, weights, of_ptm)]
+            entries += [e for e in found if weights == modes[0] or "pool" in e["mode"]]
     Console(width=140).print(table(entries))
     for e in entries if functions else []:
-        click.echo(f"\n{e['model']} on {e['core']}, {e['prepare']}: instructions, cycles, function")
+        click.echo(f"\n{e['model']} on {e['core']}, {e['weights']}: instructions, cycles, function")
         for function, (instructions, _, usual, _) in e["functions"].items():
             click.echo(f"{instructions:>12,} {usual:>12,}  {function}")
     keep(entries, output)

@@ -71,12 +71,12 @@ def selected(entries, models):
     cores = list(BOARDS)
     return sorted((e for e in entries
                    if e.get("fits", True) and e["model"] in places and e["board"] in BOARDS),
-                  key=lambda e: (places[e["model"]], cores.index(e["board"]), e.get("prepare")))
+                  key=lambda e: (places[e["model"]], cores.index(e["board"]), e.get("weights")))
 
 
 def ratios(entries):
-    """Model by core: without and with prepared constants."""
-    found = {(e["model"], core_of(e), e["prepare"]): e.get("ratio", {}).get("execute") for e in entries}
+    """Model by core: without and with packed weights."""
+    found = {(e["model"], core_of(e), e["weights"]): e.get("ratio", {}).get("execute") for e in entries}
     rows = []
     for model in benchmark_store.NAMES:
         row = [model]
@@ -89,27 +89,27 @@ def ratios(entries):
 
 def models(entries, estimates):
     """The estimates: those of cycles.py."""
-    cycles = {(e["model"], e["board"], e["prepare"]): e["cycles"] for e in estimates}
+    cycles = {(e["model"], e["board"], e["weights"]): e["cycles"] for e in estimates}
     rows = []
     for e in entries:
         against = e.get("ratio", {})
-        rows.append([e["model"], core_of(e), e["prepare"], number(e["execute"]),
-                     number(cycles.get((e["model"], e["board"], e["prepare"]))),
+        rows.append([e["model"], core_of(e), e["weights"], number(e["execute"]),
+                     number(cycles.get((e["model"], e["board"], e["weights"]))),
                      ratio(against.get("execute")), ratio(e.get("macs_per_instruction")),
-                     number(e["pool"]), ratio(against.get("pool")), number(e["prepared"]),
+                     number(e["pool"]), ratio(against.get("pool")), number(e["packed"]),
                      number(e["planned"]), number(e["temp"]), number(e["stack_execute"]),
                      ratio(against.get("stack_execute")),
                      number(e["core_and_kernels"]), ratio(against.get("core_and_kernels"))])
-    return grid(["model", "core", "prepare", "instructions", "about cycles", "ratio",
+    return grid(["model", "core", "weights", "instructions", "about cycles", "ratio",
                  "MACs an instruction", "pool", "ratio", "packed in it", "planned", "temp", "stack",
                  "ratio", "flash", "ratio"], rows, left=3)
 
 
 def loading(entries):
-    """Model by core, for load without preparing: to verify and to load."""
+    """Model by core, for load without packing: to verify and to load."""
     rows = {}
     for e in entries:
-        if e["prepare"] == "none":
+        if e["weights"] == "none":
             rows.setdefault(e["model"], {})[core_of(e)] = number(e["verify"] + e["load"])
     return grid(["instructions to load", *BOARDS.values()],
                 [[model, *(row.get(core, "–") for core in BOARDS.values())]
@@ -130,14 +130,14 @@ def small_models(entries):
 
 def ptm_instructions(entries, bench):
     """To open by what is checked, and to execute, beside the program with packed weights."""
-    prepared = {(e["model"], e["board"]): e["execute"] for e in bench}  # "none" stands before "pool"
+    packed = {(e["model"], e["board"]): e["execute"] for e in bench}  # "none" stands before "pool"
     rows = []
     for e in entries:
         against = e.get("ratio", {})
         rows.append([e["model"], core_of(e), number(e["open"]["trusted"]), number(e["open"]["walk"]),
                      ratio(against.get("load")), number(e["open"]["strict"]), number(e["execute"]),
                      ratio(against.get("execute")),
-                     f"{e['execute'] / prepared[e['model'], e['board']]:.4f}"])
+                     f"{e['execute'] / packed[e['model'], e['board']]:.4f}"])
     return grid(["model", "core", "to open: trusted", "walk", "ratio", "strict", "instructions",
                  "ratio", "of packed"], rows, left=2)
 
@@ -158,19 +158,19 @@ def ptm_bytes(entries):
                  "instructions with it"], rows, left=2)
 
 
-def one_of_operator(plain, prepared):
-    """Ratio and share of the limit; both without and with prepared constants where they differ."""
-    modes = [plain] if plain["instructions"] <= prepared["instructions"] else [plain, prepared]
+def one_of_operator(plain, packed):
+    """Ratio and share of the limit; both without and with packed weights where they differ."""
+    modes = [plain] if plain["instructions"] <= packed["instructions"] else [plain, packed]
     text = " / ".join(f"{e['ratio']:.2f}" for e in modes) if plain["ratio"] else "–"
     if plain["limit"] is None:
         return text
     return f"{text} ({' / '.join(format(e['limit'], '.0%') for e in modes)})"
 
 
-def operators(entries, prepared, shapes):
+def operators(entries, packed, shapes):
     """Classes, or their shapes, by core."""
     rows = {}
-    for e, other in zip(entries, prepared, strict=True):
+    for e, other in zip(entries, packed, strict=True):
         if (e["shape"] != "all, in five models") == shapes:
             row = rows.setdefault((e["class"], e["shape"]), {"calls": e["calls"], "macs": e["macs"]})
             row[core_of(e)] = one_of_operator(e, other)
@@ -181,7 +181,7 @@ def operators(entries, prepared, shapes):
 
 
 def cycles(all_entries):
-    entries = selected((e for e in all_entries if e["prepare"] == "none"),
+    entries = selected((e for e in all_entries if e["weights"] == "none"),
                        [*benchmark_store.NAMES, *FLOAT_MODELS])
     found = operator_factors(all_entries)["none"]
     return grid(["model", "core", "instructions", "cycles", "least", "most", "cycles an instruction",
@@ -200,7 +200,7 @@ def error_of_factors(e, operators):
 
 def dense(entries):
     """The models that were traced with data without zeros too, beside the stored input."""
-    found = {(e["model"], e["board"]): e for e in entries if e["prepare"] == "none"}
+    found = {(e["model"], e["board"]): e for e in entries if e["weights"] == "none"}
     rows = []
     for (name, board), e in found.items():
         model, is_dense, _ = name.partition(DENSE)
@@ -214,7 +214,7 @@ def dense(entries):
 
 def operator_factors(entries):
     """By mode, core and operator: [least of a model, mean of all instructions, most of a model], to
-    0.01; in other modes only those that differ for the same models from "none", or with prepared
+    0.01; in other modes only those that differ for the same models from "none", or with packed
     constants from "pool". OTHERS: the quartiles of the operators."""
     counts = {}
     for e in entries:
@@ -224,9 +224,9 @@ def operator_factors(entries):
     found = {"none": {}}
     for (core, operator), modes in sorted(counts.items()):
         plain = modes["none"]
-        prepared = plain | modes.get("pool", {})
+        packed = plain | modes.get("pool", {})
         for name, pairs in modes.items():
-            one, known = factors(pairs.values()), prepared if name.startswith("pool,") else plain
+            one, known = factors(pairs.values()), packed if name.startswith("pool,") else plain
             if pairs is plain or one != factors([known[model] for model in pairs]):
                 found.setdefault(name, {}).setdefault(core, {})[operator] = one
     for operators in found["none"].values():
@@ -276,7 +276,7 @@ def twin_threads(found):
 
 def project_builds(found):
     return grid(["bytes of flash", "with packed weights", "without"],
-                [[name if name == "as it is" else f"`{name}`", number(build["prepared"]),
+                [[name if name == "as it is" else f"`{name}`", number(build["packed"]),
                   number(build["plain"])] for name, build in found["builds"].items()])
 
 
@@ -305,7 +305,7 @@ def write(document, contents):
 
 @click.command(help=__doc__)
 def main():
-    bench, plain, prepared = read("bench"), read("bench_ops"), read("bench_ops_pool")
+    bench, plain, packed = read("bench"), read("bench_ops"), read("bench_ops_pool")
     all_estimates = read("cycles")
     estimates = [e for e in all_estimates if not e["has_less_temp"]]
     int8 = selected(bench, benchmark_store.NAMES)
@@ -314,11 +314,11 @@ def main():
         ("measured", measured()), ("ratios", ratios(int8)), ("int8 models", models(int8, estimates)),
         ("dense", dense(estimates)),
         ("fp32 models", models(selected(bench, FLOAT_MODELS), estimates)),
-        ("small models", small_models(e for e in selected(bench, SMALL) if e["prepare"] == "none")),
+        ("small models", small_models(e for e in selected(bench, SMALL) if e["weights"] == "none")),
         ("ptm instructions", ptm_instructions(ptms, int8)), ("ptm bytes", ptm_bytes(ptms)),
         ("loading", loading(selected(bench, [*benchmark_store.NAMES, *FLOAT_MODELS]))),
-        ("classes", operators(plain, prepared, False)),
-        ("shapes", operators(plain, prepared, True)),
+        ("classes", operators(plain, packed, False)),
+        ("shapes", operators(plain, packed, True)),
         ("cycles", cycles(estimates)),
         ("forms", forms(read("bench_forms"))),
         ("twin", twin_speed(read("twin_speed"))),

@@ -380,10 +380,10 @@ NEAR = [*((name, "mps2-an386") for name in [*benchmark_store.NAMES, *FLOAT_MODEL
           for name in ("int8_deep_autoencoder", "deep_autoencoder"))]
 
 
-def error_of_estimate(name, board, prepare, has_less_temp=False, of_ptm=False):
+def error_of_estimate(name, board, weights, has_less_temp=False, of_ptm=False):
     """By how much an estimate from the run has too many cycles beside the simulation."""
-    one = request_in(name, board, prepare, has_less_temp, of_ptm)
-    simulated = estimate(name, board, prepare, has_less_temp, of_ptm)
+    one = request_in(name, board, weights, has_less_temp, of_ptm)
+    simulated = estimate(name, board, weights, has_less_temp, of_ptm)
     conditions = cycles_of_size.conditions_of(one, running.run(one, board.name), board.core)
     assert conditions.mode() == simulated["mode"]
     found = cycles_of_size.estimate(board.core, None, simulated["execute"],
@@ -393,18 +393,18 @@ def error_of_estimate(name, board, prepare, has_less_temp=False, of_ptm=False):
 
 @pytest.mark.parametrize(("name", "board"), NEAR)
 def test_the_estimate_of_size_is_near_the_simulation(name, board):
-    for prepare in ("none", "pool") if name in benchmark_store.NAMES else ("none",):
-        assert abs(error_of_estimate(name, load_board(board), prepare)) <= 0.08
+    for weights in ("none", "pool") if name in benchmark_store.NAMES else ("none",):
+        assert abs(error_of_estimate(name, load_board(board), weights)) <= 0.08
 
 
-@pytest.mark.parametrize("prepare", ["none", "pool"])
-def test_the_estimate_of_each_kind_of_convolution_is_near_in_each_model(prepare):
-    """Each call's decides whether a .ptm file has prepared weights for it."""
+@pytest.mark.parametrize("weights", ["none", "pool"])
+def test_the_estimate_of_each_kind_of_convolution_is_near_in_each_model(weights):
+    """Each call's decides whether a .ptm file has packed weights for it."""
     for name in ("int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025"):
-        simulated = estimate(name, load_board("mps2-an386"), prepare)
+        simulated = estimate(name, load_board("mps2-an386"), weights)
         for operator, (instructions, usual) in simulated["operators"].items():
             if "conv2d" in operator:
-                conditions = cycles_of_size.RunConditions(is_packed=simulated["prepared"] > 0)
+                conditions = cycles_of_size.RunConditions(is_packed=simulated["packed"] > 0)
                 factor = cycles_of_size.factors("cortex-m4", operator, conditions)[1]
                 assert abs(factor * instructions / usual - 1) <= 0.06, (name, operator)
 
@@ -417,13 +417,13 @@ def test_the_estimate_is_near_with_less_than_the_preferred_temp_memory():
         assert abs(error_of_estimate(name, board, "none", True)) <= 0.08
 
 
-@pytest.mark.parametrize("prepare", ["none", "pool"])
-def test_the_estimate_is_near_for_a_ptm_file_with_less_temp_memory(prepare):
+@pytest.mark.parametrize("weights", ["none", "pool"])
+def test_the_estimate_is_near_for_a_ptm_file_with_less_temp_memory(weights):
     """Its calls take other loops than those of the program, whose scratch tensors have room for
     bands."""
     board = load_board("mps2-an386")
     for name in ("int8_ds_cnn", "int8_resnet8"):
-        assert abs(error_of_estimate(name, board, prepare, True, True)) <= 0.08
+        assert abs(error_of_estimate(name, board, weights, True, True)) <= 0.08
 
 
 @pytest.mark.parametrize("name", ["keyword_spotting", "attention", "gru", "int8_convolutions"])

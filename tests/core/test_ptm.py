@@ -86,7 +86,7 @@ def test_outputs_are_those_of_the_program(name):
     for name, board in on_boards(LOADED) if not FIXTURES[name].backends
     and (SWEEP or board == ALL_ON or name.startswith("int8_") or name in SOME)])
 def test_board_outputs_of_ptm_files_equal_the_twin(name, board):
-    """With what the kernels of the board's core prepare, for which the pool would have no room."""
+    """With weights packed for the board's core, for which the pool would have no room."""
     ptm = compiled(name, load_board(board).core)
     on_twin, on_board = run(ptm, HOST), run(ptm, board)
     assert of_values(on_twin) == of_values(on_host(name))
@@ -200,7 +200,7 @@ def test_a_benchmark_model_needs_no_pool(name, target):
 
 
 def test_the_autoencoder_runs_on_a_board_of_1_mb_of_flash():
-    """Without prepared weights: they are twice the model."""
+    """Without packed weights: they are twice the model."""
     model = benchmark_store.load("int8_deep_autoencoder")
     ptm = ptm_writer.compile_ptm(model.pte("netduinoplus2"), (), None).data
     result = running.run(Request(ptm, model.name, model.inputs, pool_size=0, temp_size=None),
@@ -254,7 +254,7 @@ def test_a_ptm_file_for_another_core_that_leaves_weights_out_is_rejected(core):
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
 @pytest.mark.parametrize("name", ["int8_convolutions", "int8_resnet8"])
 def test_the_twin_runs_packed_weights(name, core):
-    """Wrong prepared bytes make the outputs wrong, in one run and when measured, which restores
+    """Wrong packed weights make the outputs wrong, in one run and when measured, which restores
     weights once."""
     ptm = compiled(name, core)
     data = bytearray(ptm.pte)
@@ -304,7 +304,7 @@ def two_convolutions():
 
 
 def test_layers_that_share_packed_weights_differ_in_the_last_channel():
-    """A .ptm file has the same bytes once, and nothing prepared of the last of three channels."""
+    """A .ptm file has the same bytes once, and no packed weights for the last of three channels."""
     program = two_convolutions()
     inputs = random_inputs(open_program(program).method_meta("forward"))
     ptm = ptm_writer.compile_ptm(program, (), "cortex-m4")
@@ -318,7 +318,7 @@ def test_layers_that_share_packed_weights_differ_in_the_last_channel():
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025",
                                   "int8_deep_autoencoder"])
 def test_a_ptm_file_is_little_more_than_constants_and_packed_weights(name):
-    """It leaves out the constants that the core's loops take prepared alone."""
+    """It leaves out the constants that the core's loops read packed alone."""
     program = benchmark_store.load(name).pte(ALL_ON)
     constants = ptm_writer.compile_ptm(program).parts.constants
     ptm = ptm_writer.compile_ptm(program, (), load_board(ALL_ON).core)

@@ -180,8 +180,8 @@ def test_cycles_assume_the_temp_memory_of_a_project(scratch, has_less, call, tmp
     effects(scratch=scratch)
     file = model("int8_ds_cnn", tmp_path)
     entry = compiled_for(call, file, "--c", tmp_path / "net")["models"][0]
-    (method,), prepared = entry["methods"], entry["packed_weights"]
-    for one in (method["time"], prepared["all"], prepared["none"]):
+    (method,), packed = entry["methods"], entry["packed_weights"]
+    for one in (method["time"], packed["all"], packed["none"]):
         assert (one["cycles"] > 1.3 * one["instructions"]) == has_less
         assert has_less or one["cycles"] == one["instructions"]
 
@@ -280,10 +280,10 @@ def compiled_for(call, file, *options, status=0):
 
 def test_packed_weights_that_save_almost_nothing_are_omitted(call, compiled):
     entry, ptm = compiled("int8_ds_cnn", "--core", "cortex-m4")
-    prepared = entry["packed_weights"]
-    assert prepared["selected"] == "none" and entry["flash"]["packed"] == 0
-    assert ptm.stat().st_size == prepared["none"]["bytes"] < 0.7 * prepared["all"]["bytes"]
-    assert prepared["none"]["instructions"] < 1.03 * prepared["all"]["instructions"]
+    packed = entry["packed_weights"]
+    assert packed["selected"] == "none" and entry["flash"]["packed"] == 0
+    assert ptm.stat().st_size == packed["none"]["bytes"] < 0.7 * packed["all"]["bytes"]
+    assert packed["none"]["instructions"] < 1.03 * packed["all"]["instructions"]
 
 
 @pytest.mark.parametrize("min_gain, selected", [(-1, "all"), (1, "none")])
@@ -297,12 +297,12 @@ def test_the_entry_reports_all_or_no_calls(min_gain, selected):
 def test_each_call_that_gains_has_them(call, tmp_path):
     file = model("int8_mobilenet_v1_025", tmp_path)
     entry = compiled_for(call, file)["models"][0]
-    prepared, (method,) = entry["packed_weights"], entry["methods"]
-    assert prepared["selected"] == "some" and 0 < prepared["calls"] < prepared["can"]
-    assert prepared["none"]["bytes"] < entry["bytes"] < prepared["all"]["bytes"]
-    assert method["time"]["instructions"] < prepared["none"]["instructions"] / 1.03
+    packed, (method,) = entry["packed_weights"], entry["methods"]
+    assert packed["selected"] == "some" and 0 < packed["calls"] < packed["can"]
+    assert packed["none"]["bytes"] < entry["bytes"] < packed["all"]["bytes"]
+    assert method["time"]["instructions"] < packed["none"]["instructions"] / 1.03
     # calls that gain less than 3 % of their instructions are left out
-    assert method["time"]["instructions"] < prepared["all"]["instructions"] / 0.97
+    assert method["time"]["instructions"] < packed["all"]["instructions"] / 0.97
 
 
 def test_the_level_decides(call, tmp_path):

@@ -28,7 +28,7 @@ def copied(name, folder, **arrays):
 
 @pytest.fixture
 def large(tmp_path):
-    """The file of a model for whose prepared weights 160 KB of pool are needed."""
+    """The file of a model for whose packed weights 160 KB of pool are needed."""
     file = tmp_path / "model.pte"
     file.write_bytes(benchmark_store.load("int8_resnet8").pte("mps2-an386"))
     return file

@@ -334,9 +334,9 @@ def test_cycles_of_an_execution_are_the_sum_of_its_operators(core):
 
 def test_operators_with_packed_constants_have_separate_cycles():
     with_them = cycles.RunConditions(is_packed=True)
-    plain, prepared = (cycles.factors("cortex-m4", "cortex_m::quantized_linear.out", run)
+    plain, packed = (cycles.factors("cortex-m4", "cortex_m::quantized_linear.out", run)
                        for run in (cycles.PLAIN, with_them))
-    assert plain != prepared
+    assert plain != packed
     for core in cycles.CYCLES_PER_INSTRUCTION["none"]:
         relu = cycles.factors(core, "aten::relu.out")
         assert cycles.factors(core, "aten::relu.out", with_them) == relu

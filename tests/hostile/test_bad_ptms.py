@@ -320,13 +320,13 @@ def constant_left_out_that_is_larger_than_the_ptm_file(ptm):
 
 
 @case("int8_convolutions", "needs weights that are left out")
-def constant_left_out_of_what_is_not_prepared(ptm):
+def constant_left_out_without_packed_weights(ptm):
     """The first convolutions keep their plain weights, which a loop for three channels reads."""
     ptm.put(packed_of(ptm, -1), 0)
 
 
 @case("int8_convolutions", "needs weights that are left out")
-def nothing_prepared_where_constants_are_left_out(ptm):
+def nothing_packed_where_constants_are_left_out(ptm):
     ptm["packed_of_record"] = 0
 
 
@@ -613,7 +613,7 @@ def view_of_another_dtype(ptm):
 
 
 def packed_of(ptm, which=0):
-    """Position of the first reference, or of another one, to what is prepared."""
+    """Position of the first reference, or of another one, to packed weights."""
     at = offset_of(ptm["packed_of_record"])
     words = range(at, at + 4 * ptm["n_instructions_of_record"], 4)
     return [word for word in words if ptm.word(word)][which]
@@ -623,30 +623,30 @@ NOT_ASKED = "InvalidProgram .*the packed weights do not match its kernels' reque
 
 
 @case("int8_convolutions", NOT_ASKED)
-def prepared_beyond_the_end(ptm):
+def packed_beyond_the_end(ptm):
     ptm.put(packed_of(ptm), ref(1, ptm["size"] - 16))
 
 
 @case("int8_convolutions", NOT_ASKED)
-def prepared_at_no_multiple_of_8(ptm):
+def packed_at_no_multiple_of_8(ptm):
     at = packed_of(ptm)
     ptm.put(at, ptm.word(at) - 1)
 
 
 @case("int8_convolutions", NOT_ASKED)
-def prepared_in_planned_memory(ptm):
+def packed_in_planned_memory(ptm):
     ptm.put(packed_of(ptm), ref(PLANNED, 0))
 
 
 @case("int8_convolutions", NOT_ASKED)
-def prepared_for_what_does_not_ask(ptm):
+def packed_for_a_call_that_packs_nothing(ptm):
     at = offset_of(ptm["packed_of_record"])
     ptm.put(next(at + 4 * i for i in range(ptm["n_instructions_of_record"])
                    if not ptm.word(at + 4 * i)), ptm.word(packed_of(ptm)))
 
 
 @case("int8_convolutions", OUTSIDE)
-def references_to_what_is_prepared_beyond_the_end(ptm):
+def references_to_packed_weights_beyond_the_end(ptm):
     ptm["packed_of_record"] = ref(PTM, ptm["records"] - 4)
 
 

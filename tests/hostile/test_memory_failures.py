@@ -35,7 +35,7 @@ RUNS_AFTER = 1024  # refusals
 # `make reliability` tries all sizes; without it one in so many of large memories is left out.
 STEP = 4  # bytes
 MAX_PLANNED = 16384  # sizes of a planned buffer
-PREPARED_STEP = 4 if SWEEP else 512  # loading takes longest where kernels pack weights
+PACKED_STEP = 4 if SWEEP else 512  # loading takes longest where kernels pack weights
 PART_BYTES = 2_000_000  # of planned memory that a test tries all sizes of
 # `make reliability` runs on all boards whose heap has room for the script.
 SWEPT_BOARDS = SCRIPT_BOARDS if SWEEP else ("mps2-an386",)
@@ -85,9 +85,9 @@ def check_steps(fixture, lines):
             assert steps[method, f"planned{i}"] == ([size] if size else [])
         assert steps[method, "tracer"] == [(meta.num_instructions() + 1) * EVENT_BYTES]
         assert len(steps[method, "temp"]) <= 1
-        for pool in (steps[method, "pool"], steps[method, "prepared"]):
+        for pool in (steps[method, "pool"], steps[method, "packed"]):
             assert pool == sorted(set(pool)) and pool[0] > 0
-        assert steps[method, "prepared"][: len(steps[method, "pool"])] == steps[method, "pool"]
+        assert steps[method, "packed"][: len(steps[method, "pool"])] == steps[method, "pool"]
 
 
 def planned_step(fixture):
@@ -109,7 +109,7 @@ def test_every_size_of_every_memory(name, share):
     fixture = FIXTURES[name]
     part = f"{name}_{share.replace('/', '_')}"
     figures.record("memory", part, wrong=1)  # until the script, which judges, has ended
-    result = run([fixture], HOST, step=STEP, planned=planned_step(fixture), prepare=PREPARED_STEP,
+    result = run([fixture], HOST, step=STEP, planned=planned_step(fixture), pack_weights=PACKED_STEP,
                  runs=RUNS_AFTER, share=share)
     lines, tried = split(result.lines)
     check_steps(fixture, lines)
@@ -137,7 +137,7 @@ def batches(board):
 def outcomes(batch, target):
     """Return the outcomes at the sizes where they change."""
     fixtures = [FIXTURES[name] for name in batch]
-    return split(run(fixtures, target, step=0, planned=0, prepare=0, runs=0).lines)
+    return split(run(fixtures, target, step=0, planned=0, pack_weights=0, runs=0).lines)
 
 
 @pytest.mark.reliability

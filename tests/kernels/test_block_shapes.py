@@ -32,7 +32,7 @@ class Shapes:
                  self.rng.integers(shift - 1, shift + 2, n).astype(np.int32)])
 
     def convolution(self, channels, outputs, size, kernel=(3, 3), stride=1, padding=1,
-                    limits=(-128, 127), prepare=False):
+                    limits=(-128, 127), pack_weights=False):
         out = [(s + 2 * padding - k) // stride + 1 for s, k in zip(size, kernel, strict=True)]
         depth = channels * kernel[0] * kernel[1]
         bias, scales = self.output(outputs, depth)
@@ -40,7 +40,7 @@ class Shapes:
         return Case("cortex_m::quantized_conv2d.out", self.image(1, channels, *size),
                     self.weights(outputs, *kernel, channels), bias, [stride] * 2, [padding] * 2, [1, 1],
                     int(self.rng.choice([-127, 0, 5, 128])), int(self.rng.integers(-128, 128)), *scales,
-                    *limits, scratch, self.image(1, outputs, *out), prepare=prepare)
+                    *limits, scratch, self.image(1, outputs, *out), pack_weights=pack_weights)
 
     def depthwise(self, channels, size, kernel=(3, 3), stride=1, padding=1, multiplier=1, dilation=1):
         outputs = channels * multiplier
@@ -53,13 +53,14 @@ class Shapes:
                     int(self.rng.integers(-128, 128)), *scales, -128, 127,
                     Tensor(np.zeros(4464, np.uint8), scratch=True), self.image(1, outputs, *out))
 
-    def linear(self, depth, outputs, kernel_sum, offset=128, prepare=False, limits=(127, -128), rows=2,
+    def linear(self, depth, outputs, kernel_sum, offset=128, pack_weights=False, limits=(127, -128),
+               rows=2,
                w_offset=0, has_bias=True, is_large=False):
         bias, (multipliers, shifts) = self.output(outputs, depth**2 if is_large else depth)
         return Case("cortex_m::quantized_linear.out", self.int8(rows, depth),
                     self.weights(outputs, depth), bias if has_bias and not kernel_sum else None,
                     bias if kernel_sum else None, offset, w_offset, -7, [int(multipliers[0])],
-                    [int(shifts[0])], *limits, self.int8(rows, outputs), prepare=prepare)
+                    [int(shifts[0])], *limits, self.int8(rows, outputs), pack_weights=pack_weights)
 
 
 def windows():
@@ -92,10 +93,10 @@ def many_pixels():
         for outputs in (2, 5, 12):
             for size in ((25, 5), (9, 13), (17, 23), (16, 16)):
                 limits = (-90, 80) if outputs == 5 else (-128, 127)
-                for prepare in (False, True):
+                for pack_weights in (False, True):
                     yield s.convolution(channels, outputs, size, kernel=(1, 1), padding=0,
                                         stride=int(s.rng.integers(1, 3)) if size[0] == 17 else 1,
-                                        limits=limits, prepare=prepare)
+                                        limits=limits, pack_weights=pack_weights)
 
 
 def short_rows():
@@ -128,15 +129,16 @@ def rows():
             yield s.linear(depth, outputs, kernel_sum=False, offset=int(s.rng.integers(-255, 256)))
 
 
-def prepared_rows():
+def packed_rows():
     """By fours; the rest with some that are done, of weights as they are."""
     s = Shapes(8)
     for depth in (4, 8, 12, 60, 64, 68, 72, 128, 252, 640):
         for outputs in (1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 25, 70):
-            for prepare in (False, True):
+            for pack_weights in (False, True):
                 yield s.linear(depth, outputs, kernel_sum=False, offset=int(s.rng.integers(-255, 256)),
-                               prepare=prepare, limits=(90, -70) if outputs == 11 else (127, -128))
-        yield s.linear(depth, 28, kernel_sum=True, prepare=True)
+                               pack_weights=pack_weights,
+                               limits=(90, -70) if outputs == 11 else (127, -128))
+        yield s.linear(depth, 28, kernel_sum=True, pack_weights=True)
 
 
 def rounds():
@@ -176,7 +178,7 @@ def says_something(case):
 
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("shapes", [windows, pixels, many_pixels, short_rows, planes, rows,
-                                    prepared_rows, rounds, sums])
+                                    packed_rows, rounds, sums])
 def test_boards_equal_the_twin(shapes, board):
     cases = list(shapes())
     assert all(map(says_something, cases))

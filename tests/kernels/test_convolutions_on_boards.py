@@ -24,7 +24,7 @@ SHAPES = [
 ]
 
 
-def case(shape, seed, prepare, activation, bias):
+def case(shape, seed, pack_weights, activation, bias):
     rng = np.random.default_rng(seed)
     height, width, channels, outputs, kernel, stride, padding, dilation = shape
     sizes = [(size + 2 * p - d * (k - 1) - 1) // s + 1 for size, p, d, k, s in
@@ -43,7 +43,7 @@ def case(shape, seed, prepare, activation, bias):
         constant(rng.integers(1 << 30, (1 << 31) - 1, outputs)),
         constant(rng.integers(-10, -7, outputs)), *activation,
         Tensor(np.zeros(0 if kernel == (1, 1) else 4 * (-(-depth // 4) * 4), np.uint8), scratch=True),
-        channels_last(np.zeros((1, outputs, *sizes), np.int8)), prepare=prepare)
+        channels_last(np.zeros((1, outputs, *sizes), np.int8)), pack_weights=pack_weights)
 
 
 @pytest.mark.parametrize("board", BOARDS)

@@ -36,7 +36,7 @@ def all_cases():
         arguments = list(case.arguments)
         if "conv2d" in case.operator and "transpose" not in case.operator:
             arguments[-2] = Tensor(np.zeros(0, np.uint8), scratch=True)
-        yield Case(case.operator, *arguments, prepare=case.prepare)
+        yield Case(case.operator, *arguments, pack_weights=case.pack_weights)
 
 
 def some_cases():
@@ -51,7 +51,7 @@ def some_cases():
 
 def with_less(case, size):
     """The call with so much of the temp memory that it asks for."""
-    return Case(case.operator, *case.arguments, prepare=case.prepare,
+    return Case(case.operator, *case.arguments, pack_weights=case.pack_weights,
                 exactly=size(case.on_twin().scratch))
 
 

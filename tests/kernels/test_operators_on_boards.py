@@ -46,9 +46,9 @@ def test_random_calls(name, board):
 
 @pytest.mark.parametrize("name", ["conv2d", "linear"])
 def test_random_calls_pack_weights(name):
-    results = [case.on_twin("mps2-an386") for case in random_operators.cases(name) if case.prepare]
-    prepared = [result for result in results if result.weights]
-    assert len(prepared) > 0.2 * len(results)
+    results = [case.on_twin("mps2-an386") for case in random_operators.cases(name) if case.pack_weights]
+    packed = [result for result in results if result.weights]
+    assert len(packed) > 0.2 * len(results)
 
 
 @pytest.mark.parametrize("name", random_operators.NAMES)
@@ -86,7 +86,7 @@ def test_a_stride_may_lead_beyond_the_only_window(stride):
 @pytest.mark.parametrize("name", ["conv2d", "depthwise_conv2d", "linear"])
 def test_preparing_changes_no_output(name):
     for case in random_operators.cases(name):
-        other = Case(case.operator, *case.arguments, prepare=not case.prepare)
+        other = Case(case.operator, *case.arguments, pack_weights=not case.pack_weights)
         np.testing.assert_array_equal(case.on_twin().outputs[0], other.on_twin().outputs[0],
                                       err_msg=repr(case))
 

@@ -26,7 +26,7 @@ from support.targets import aligned
 
 NAME = "int8_ds_cnn"
 BOARD = "mps2-an386"
-PREPARING = ("int8_convolutions", "int8_ds_cnn", "int8_io_ds_cnn", "int8_resnet8",
+PACKING = ("int8_convolutions", "int8_ds_cnn", "int8_io_ds_cnn", "int8_resnet8",
              "int8_transposed_convolution")
 
 
@@ -121,7 +121,7 @@ def for_core(name, core, **others):
 
 
 def test_every_int8_fixture_with_packed_weights_is_listed():
-    for name in {fixture.name for fixture in fixture_store.load_all()} - set(PREPARING):
+    for name in {fixture.name for fixture in fixture_store.load_all()} - set(PACKING):
         if name.startswith("int8_"):
             assert twin.run(for_core(name, "cortex-m4")).packed == 0, name
 
@@ -129,7 +129,7 @@ def test_every_int8_fixture_with_packed_weights_is_listed():
 @pytest.mark.thorough
 @pytest.mark.parametrize("board", BOARDS)
 def test_the_twin_packs_the_bytes_of_a_board(board):
-    for name in PREPARING:
+    for name in PACKING:
         request = for_core(name, load_board(board).core, bare=True)
         result = running.run(request, board)
         assert result.code == 0, result.message

@@ -23,7 +23,7 @@ def constant(values):
 def assert_same_packed(board, cases):
     """The same as the twin makes, and with packed weights, too."""
     assert_same(board, cases)
-    assert_same(board, [Case(CONVOLUTION, *case.arguments, prepare=True) for case in cases])
+    assert_same(board, [Case(CONVOLUTION, *case.arguments, pack_weights=True) for case in cases])
 
 
 def convolution(x, w, bias, multipliers, shifts, offset=128, out_offset=-128, padding=0, scratch=0):

@@ -113,12 +113,12 @@ def pixels():
 
 
 @pytest.mark.parametrize("board", BOARDS)
-@pytest.mark.parametrize("prepare", [False, True])
+@pytest.mark.parametrize("pack_weights", [False, True])
 @pytest.mark.parametrize("shapes", [shapes, neighbours, pixels])
-def test_shapes(shapes, board, prepare):
+def test_shapes(shapes, board, pack_weights):
     cases = list(shapes())
-    if prepare:
-        cases = [Case(case.operator, *case.arguments, prepare=True) for case in cases]
+    if pack_weights:
+        cases = [Case(case.operator, *case.arguments, pack_weights=True) for case in cases]
     assert_same(board, cases)
 
 
@@ -198,8 +198,9 @@ VALUES = [extremes, boundaries, other_parameters]
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("cases", [*VALUES, *map(strided, VALUES), *map(of_pixels, VALUES)])
 def test_values(board, cases):
-    for prepare in (False, True):
-        assert_same(board, [Case(case.operator, *case.arguments, prepare=prepare) for case in cases()])
+    for pack_weights in (False, True):
+        assert_same(board, [Case(case.operator, *case.arguments, pack_weights=pack_weights)
+                            for case in cases()])
 
 
 @pytest.mark.parametrize("options, kind", [
@@ -240,7 +241,8 @@ def preferred_scratch(case, board):
     """Bytes that the kernel prefers on a board, or the bytes that it needs."""
     context = case.call.context
     case.on_twin()
-    assert context.check(case.prepare, preferring_core=PREFERRING_CORES[load_board(board).core]) == 0
+    core = PREFERRING_CORES[load_board(board).core]
+    assert context.check(case.pack_weights, preferring_core=core) == 0
     return max(context.preferred_scratch(), context.scratch_needed())
 
 
@@ -249,15 +251,15 @@ def test_preferred_scratch_is_enough():
     for size, channels, stride, kernel in (((32, 32), 16, 1, 3), ((8, 8), 64, 1, 3), ((5, 40), 4, 1, 3),
                                            ((32, 32), 16, 2, 3), ((96, 96), 3, 2, 3),
                                            ((25, 5), 64, 1, 1), ((127, 8), 16, 1, 1)):
-        for prepare in (False, True):
-            case = d.case(size, channels, 8, (kernel, kernel), prepare=prepare, stride=(stride, stride),
-                          padding=(kernel // 2, kernel // 2))
+        for pack_weights in (False, True):
+            case = d.case(size, channels, 8, (kernel, kernel), pack_weights=pack_weights,
+                          stride=(stride, stride), padding=(kernel // 2, kernel // 2))
             preferred = preferred_scratch(case, M4)
             some, more, less = call_on_board(M4, [
-                Case(case.operator, *case.arguments, prepare=prepare, given=given)
+                Case(case.operator, *case.arguments, pack_weights=pack_weights, given=given)
                 for given in (preferred, 65536, preferred - 64)])
             assert some.instructions == more.instructions <= less.instructions
-            assert prepare or some.instructions < less.instructions
+            assert pack_weights or some.instructions < less.instructions
 
 
 @pytest.mark.parametrize("board", ["mps2-an385-m0plus", "mps2-an385"])
@@ -283,8 +285,8 @@ def test_cores_without_variants_have_preferred_scratch_too(board, size, channels
 def test_packed_weights_are_not_slower_with_more_scratch(size, channels, outputs, kernel, stride):
     case = Draw(9).case(size, channels, outputs, (kernel, kernel), bias=False, stride=(stride, stride),
                         padding=(kernel // 2, kernel // 2))
-    cases = [Case(case.operator, *case.arguments, prepare=prepare, given=given)
-             for prepare, given in ((True, 0), (True, 32768), (False, 32768))]
+    cases = [Case(case.operator, *case.arguments, pack_weights=pack_weights, given=given)
+             for pack_weights, given in ((True, 0), (True, 32768), (False, 32768))]
     assert_same(M4, cases)
     minimum, maximum, plain = [result.instructions for result in call_on_board(M4, cases)]
     assert maximum <= 1.01 * minimum and maximum <= 1.02 * plain
@@ -300,7 +302,7 @@ def test_packed_weights_use_at_most_the_preferred_scratch(channels, outputs, ker
     arguments = list(case.arguments)
     depth = kernel * kernel * channels
     arguments[-2] = Tensor(np.zeros(4 * depth, np.uint8), scratch=True)
-    cases = [Case(case.operator, *arguments, prepare=True, given=given) for given in (0, 65536)]
+    cases = [Case(case.operator, *arguments, pack_weights=True, given=given) for given in (0, 65536)]
     assert preferred_scratch(cases[0], board) == 0
     assert_same(board, cases)
     none, maximum = [result.instructions for result in call_on_board(board, cases)]

@@ -5,7 +5,7 @@ Sections: those of loaded.py for each fixture, behind "<number>/"; sweep, settin
     fixtures  how many there are
     step      bytes between two sizes; 0: only the smallest and the largest two that end alike
     planned   the same of planned buffers
-    prepare   the same of a pool with what kernels prepare
+    pack_weights   the same of a pool with packed weights
     share     "k/n": the k-th of n parts of the sizes
     runs      after how many refusals the method runs once more; 0: it only loads again
 
@@ -24,7 +24,7 @@ MARGIN = 256
 PATTERN = b"\xA5" * MARGIN
 all_sections = sections
 sweep = job.settings(sections["sweep"])
-tried = {"pool": 0, "prepared": 0, "temp": 0, "planned": 0, "tracer": 0, "unfit": 0, "values": 0,
+tried = {"pool": 0, "packed": 0, "temp": 0, "planned": 0, "tracer": 0, "unfit": 0, "values": 0,
          "outcomes": 0, "again": 0, "less": 0}
 
 
@@ -115,11 +115,11 @@ class Swept(Loaded):
         self.planned_memory = self.manager.planned_memory
         self.temp = self.manager.temp_allocator
         self.guarded_pool, self.guarded_temp = self.memories[0], self.memories[-1]
-        self.prepare = False
+        self.pack_weights = False
         self.tracer = None
         self.number = self.find_run()
         self.wanted = None
-        self.records = 0  # bytes of pool without what kernels prepare
+        self.records = 0  # bytes of pool without packed weights
 
     # ---- memories
 
@@ -147,7 +147,7 @@ class Swept(Loaded):
         self.give_temp(self.guarded_temp.whole())
         self.manager.temp_allocator = self.temp
         self.planned_memory.buffers = [memory.whole() for memory in self.memories[1:-1]]
-        self.prepare = False
+        self.pack_weights = False
         self.tracer = None
 
     def check_memories(self):
@@ -166,7 +166,7 @@ class Swept(Loaded):
         return -1
 
     def load_method(self):
-        self.method.load(self.program, self.name, self.prepare, self.data_map, self.tracer)
+        self.method.load(self.program, self.name, self.pack_weights, self.data_map, self.tracer)
 
     def try_load(self):
         return call("load", self.load_method, with_heap_locked)
@@ -223,15 +223,15 @@ class Pool:
     label = subject = "method pool"
     remedy = "make it larger"
 
-    def __init__(self, swept, prepare=False):
+    def __init__(self, swept, pack_weights=False):
         self.swept = swept
-        self.name = "prepared" if prepare else "pool"
-        self.prepare = prepare
+        self.name = "packed" if pack_weights else "pool"
+        self.pack_weights = pack_weights
         self.memory = swept.guarded_pool
 
     def give(self, buffer):
         self.swept.give_pool(buffer)
-        self.swept.prepare = self.prepare
+        self.swept.pack_weights = self.pack_weights
 
 
 class Temp:
@@ -321,7 +321,7 @@ def sweep_memory(swept, kind):
     """Every size of one memory; the others suffice."""
     steps = find_steps(swept, kind)
     print(swept.name, kind.name, *steps)
-    if kind.name == "prepared" and steps[-1] == swept.records:
+    if kind.name == "packed" and steps[-1] == swept.records:
         return
     swept.give_all()
     first = 0
@@ -331,8 +331,8 @@ def sweep_memory(swept, kind):
         step = int(sweep["planned" if key == "planned" else "step"])
         if kind.name == "tracer":
             step *= 4
-        elif kind.name == "prepared":
-            step = int(sweep["prepare"]) if end > swept.records else 0
+        elif kind.name == "packed":
+            step = int(sweep["pack_weights"]) if end > swept.records else 0
         tried["outcomes"] += 1
         for size in sizes_below(first, end, step):
             kind.give(kind.memory.part(size))
@@ -471,7 +471,7 @@ def sweep_method(program, name, data_map):
         sweep_memory(swept, kind)
         if kind.name == "temp":
             run_with_less_temp(swept, kind)
-        if kind.name != "tracer" and kind.name != "prepared":
+        if kind.name != "tracer" and kind.name != "packed":
             try_unfit(swept, kind)
     try_missing(swept)
     try_values(swept)

@@ -310,9 +310,9 @@ def a_dim_order(order):
     print("dim order", order, "->", unlocked(lambda: from_blob(bytes(16), (2, 2), "Float", order)))
 
 
-def a_truth(program, prepare):
+def a_truth(program, pack_weights):
     method = Loaded(program, load=False).method
-    report("prepare as a truth", lambda: method.load(program, "forward", prepare))
+    report("pack_weights as a truth", lambda: method.load(program, "forward", pack_weights))
 
 
 def a_string_of_no_text(program):
@@ -337,8 +337,8 @@ def objects_of_other_kinds(program):
         a_dim_order(order)
     for name in (b"forward", b"backward", None, 5):
         print("a name of another type ->", unlocked(lambda name=name: program.plan(name)))
-    for prepare in (None, 2, "yes"):
-        a_truth(program, prepare)
+    for pack_weights in (None, 2, "yes"):
+        a_truth(program, pack_weights)
 
 
 def files_that_are_not_open(method):

@@ -8,7 +8,7 @@ Arguments of a case are those of kernel_call.call.
         assert not result.difference(case.on_twin("mps2-an386"))
 
 `assert_same(board, cases)` does the last for all of them. A Tensor's `shift` puts its data off its
-alignment, `last` to the end of readable memory; Case(..., prepare=True) lets checks pack constants.
+alignment, `last` to the end of readable memory; Case(..., pack_weights=True) lets checks pack weights.
 An error is a result, too: `error` (name), `reason`, `stage` (check or run). Guard bytes around tensors
 and behind the scratch memory are checked on both; a fault on the board raises with the case. The
 program is tests/on_board/operators, built when it is out of date (a few seconds a board); from a shell:
@@ -38,7 +38,7 @@ ALIGNMENT = 128
 FILL = 0xA5
 JOB_OVERHEAD = 1024
 TIMEOUT = 300.0
-PREPARED_REF = 24  # offset of pt_method_record.prepared
+PACKED_REF = 24  # offset of pt_method_record.packed
 STAGES = ("check", "run")
 MAX_SCRATCH = 32768  # bytes, with which all kernels are at their best
 EXACTLY = 1 << 31  # beside bytes of scratch, as in tests/on_board/operators/main.c
@@ -53,13 +53,13 @@ RESULT = struct.Struct("<IIIIIIQII216s")
 @dataclasses.dataclass
 class Result:
     """The result of a case: `memories` are all bytes that a kernel may write, by number. `weights`:
-    prepared constants; None of the twin for no board."""
+    packed weights; None of the twin for no board."""
 
     error: str | None
     stage: str
     reason: str
     scratch: int
-    prepared: int
+    packed: int
     memories: dict
     outputs: list
     weights: bytes | None = None
@@ -71,12 +71,12 @@ class Result:
 
     def difference(self, other):
         """Describe the first difference; empty if there is none."""
-        for name in ("error", "stage", "reason", "scratch", "prepared"):
+        for name in ("error", "stage", "reason", "scratch", "packed"):
             mine, its = getattr(self, name), getattr(other, name)
             if mine != its:
                 return f"{name}: {mine!r}, on the other {its!r}"
         if None not in (self.weights, other.weights) and self.weights != other.weights:
-            return "prepared weights"
+            return "packed weights"
         for number, mine in self.memories.items():
             differ = np.flatnonzero(mine != other.memories[number])
             if len(differ):
@@ -87,15 +87,15 @@ class Result:
 
 
 class Case:
-    """One call of an operator, for any number of targets. `prepare`: as Method.load's.
+    """One call of an operator, for any number of targets. `pack_weights`: as Method.load's.
 
     `given`: bytes of scratch on a board, at least what the check asks for; all that is of use where it
     says nothing. `exactly`: bytes of scratch on board and twin, whatever the check asks for. `spare`:
     the outputs are dynamic, of stale sizes and bounds of so many elements more than they need.
     """
 
-    def __init__(self, operator, *arguments, prepare=False, spare=None, given=None, exactly=None):
-        self.operator, self.arguments, self.prepare = operator, arguments, prepare
+    def __init__(self, operator, *arguments, pack_weights=False, spare=None, given=None, exactly=None):
+        self.operator, self.arguments, self.pack_weights = operator, arguments, pack_weights
         self.given, self.exactly = given, exactly
         assert operator in built_operators(), f"{operator} is not in operators.def"
         signature = operator_signature(built_operators()[operator])
@@ -131,13 +131,13 @@ class Case:
             body += bytes(data).ljust(_aligned(len(data)), b"\0")
         given = MAX_SCRATCH if self.given is None else self.given
         given = given if self.exactly is None else EXACTLY | self.exactly
-        head = CASE.pack(start + len(body), call.record, self.prepare, given, len(images)) + rows
+        head = CASE.pack(start + len(body), call.record, self.pack_weights, given, len(images)) + rows
         return head.ljust(start, b"\0") + body
 
     def on_twin(self, board=None):
-        """The Result of the twin, which runs once; if it prepares, once for each core, as that of the
+        """The Result of the twin, which runs once; if it packs, once for each core, as that of the
         board does."""
-        core = CORES.get(load_board(board).core, 0) if board and self.prepare else None
+        core = CORES.get(load_board(board).core, 0) if board and self.pack_weights else None
         if core not in self.twins:
             self.twins[core] = self._run_on_twin(core)
         return self.twins[core]
@@ -147,16 +147,16 @@ class Case:
         for number, memory in call.memories.items():
             memory[:] = self.initial[number]
         context.set_memory(records.POOL, call.pool)
-        code, stage, pool = context.check(self.prepare, core or 0), "check", call.pool
+        code, stage, pool = context.check(self.pack_weights, core or 0), "check", call.pool
         scratch = context.scratch_needed()
-        call.prepared = prepared = context.packed_bytes()
+        call.packed = packed = context.packed_bytes()
         weights = None
         if not code:
             stage = "run"
-            pool = call.pool[: call.used] + bytearray([FILL]) * prepared
+            pool = call.pool[: call.used] + bytearray([FILL]) * packed
             context.set_memory(records.POOL, pool)
-            if prepared:
-                context.prepare(call.used)
+            if packed:
+                context.pack(call.used)
             weights = None if core is None else bytes(pool[call.used :])
             used = scratch if self.exactly is None else self.exactly
             memory = bytearray([FILL ^ 0xFF]) * (used + GUARD)
@@ -167,17 +167,17 @@ class Case:
             assert memory[used:] == bytes([FILL ^ 0xFF]) * GUARD, f"{self}: wrote behind scratch"
         self._check_sizes(code, pool)
         reason = context.reason() if code else None
-        return self._result(code, stage, reason or "", scratch, prepared, call.memories,
+        return self._result(code, stage, reason or "", scratch, packed, call.memories,
                             weights=weights)
 
-    def _result(self, code, stage, reason, scratch, prepared, memories, **others):
+    def _result(self, code, stage, reason, scratch, packed, memories, **others):
         """Asserts that only outputs and scratch tensors were written: the latter with any bytes."""
         outputs = [self.call.result(t, memories) for t in self.outputs]
         memories = {number: memory.copy() for number, memory in memories.items()}
         for number, start, end in self._scratch():
             memories[number][start:end] = self.initial[number][start:end]
         self._check_unwritten(memories)
-        return Result(schema.ERROR_NAMES[code] if code else None, stage, reason, scratch, prepared,
+        return Result(schema.ERROR_NAMES[code] if code else None, stage, reason, scratch, packed,
                       memories, outputs, **others)
 
     def _place(self, tensor):
@@ -204,15 +204,15 @@ class Case:
                 assert self.call.sizes(tensor, pool) == wanted, f"{self}: other sizes"
 
     def _written_once(self, pool):
-        """The pool without its reference to what is prepared, and without the sizes that change."""
+        """The pool without its reference to packed weights, and without the sizes that change."""
         pool = self.call.without_sizes(pool)
-        pool[PREPARED_REF : PREPARED_REF + 4] = bytes(4)
+        pool[PACKED_REF : PACKED_REF + 4] = bytes(4)
         pool[self.call.record + 3] = 0  # the kind of the instruction, which the check sets
         return pool
 
     def from_board(self, data):
         """The result in a file that the board wrote."""
-        code, stage, _, scratch, stack, used, instructions, prepared, given, reason = \
+        code, stage, _, scratch, stack, used, instructions, packed, given, reason = \
             RESULT.unpack_from(data)
         at, memories = RESULT.size, {}
         for number, memory in self.call.memories.items():
@@ -223,13 +223,13 @@ class Case:
             memories[number] = np.frombuffer(data, np.uint8, len(memory), at)
             at += len(memory)
         at = _aligned(at)
-        pool, weights = data[at:][: self.call.used], data[at + self.call.used :][:prepared]
+        pool, weights = data[at:][: self.call.used], data[at + self.call.used :][:packed]
         self._check_sizes(code, pool)
         assert self._written_once(pool) == self._written_once(self.call.pool[: self.call.used]), \
             f"{self}: wrote into the pool"
         if STAGES[stage] == "run":
             assert data[used + given :] == bytes([FILL]) * GUARD, f"{self}: wrote behind scratch"
-        return self._result(code, STAGES[stage], reason.rstrip(b"\0").decode(), scratch, prepared,
+        return self._result(code, STAGES[stage], reason.rstrip(b"\0").decode(), scratch, packed,
                             memories, weights=weights if STAGES[stage] == "run" else None,
                             instructions=instructions, stack=stack)
 

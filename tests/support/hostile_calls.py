@@ -450,7 +450,7 @@ class HostileCall:
         if needed:
             self._bind(record, needed)
             code = self._check()
-            self.context.prepare(len(self.pool))
+            self.context.pack(len(self.pool))
         return code
 
     def _check(self):
@@ -623,7 +623,7 @@ class HostileCall:
         return math.prod(sizes) * _picotorch.element_size(tensor.dtype)
 
     def __repr__(self):
-        return f"{self.operator} {self.signature} {self.arguments} prepared={self.packs_weights}"
+        return f"{self.operator} {self.signature} {self.arguments} pack_weights={self.packs_weights}"
 
 
 class BoundaryCall(HostileCall):

@@ -119,7 +119,7 @@ class Call:
 
     runs = 0
 
-    def __init__(self, operator, arguments, prepare=False):
+    def __init__(self, operator, arguments, pack_weights=False):
         self.values, self.tensors, self.order, self.dynamic = [], {}, [], {}
         self.variables = {}
         self.operator = operator
@@ -142,15 +142,15 @@ class Call:
         for i, index in enumerate(indexes):
             context.put_ref(self.record + 4 + 4 * i, self.argument_ref(index))
         self.records_end = (self.used + 7) & ~7
-        self.prepares = prepare
+        self.packs = pack_weights
 
     def check(self):
-        """The error code of the check; where it is 0, what the operator prepares is in the pool."""
+        """The error code of the check; where it is 0, what the operator packs is in the pool."""
         context = self.context
-        code = context.check(self.prepares)
-        self.prepared = 0 if code else context.packed_bytes()
-        if self.prepared:
-            context.prepare(self.records_end)
+        code = context.check(self.packs)
+        self.packed = 0 if code else context.packed_bytes()
+        if self.packed:
+            context.pack(self.records_end)
         return code
 
     def allocate(self, size):
@@ -312,7 +312,7 @@ class Call:
             return
         pool = self.pool if pool is None else pool
         regions = [region(scratch, len(scratch) - GUARD, len(scratch)),
-                   region(pool, self.records_end + self.prepared, len(pool))]
+                   region(pool, self.records_end + self.packed, len(pool))]
         for number, memory in self.memories.items():
             end, placed = 0, [(*self.places[id(t)], t.array.nbytes) for t in self.order]
             spans = sorted((at, size) for other, at, size in placed if other == number)
@@ -383,11 +383,11 @@ def ref(memory, offset):
     return records.reference(memory, offset)
 
 
-def call(operator, *arguments, prepare=False):
+def call(operator, *arguments, pack_weights=False):
     """The outputs after the call: one array, or a tuple of them (of lists: lists).
 
-    prepare: as Method.load's. Raises KernelError where the kernel refuses; asserts that nothing but the
-    outputs was written.
+    pack_weights: as Method.load's. Raises KernelError where the kernel refuses;
+    asserts that nothing but the outputs was written.
     """
     number = built_operators().get(operator)
     assert number is not None, f"{operator} is not in operators.def"
@@ -395,7 +395,7 @@ def call(operator, *arguments, prepare=False):
     assert len(signature) == len(arguments), (signature, len(arguments))
     outputs = [a for a, letter in zip(arguments, signature, strict=True)
                if letter in WRITTEN and a is not None]
-    one = Call(operator, arguments, prepare)
+    one = Call(operator, arguments, pack_weights)
     written = {id(t) for a in outputs for t in (a if isinstance(a, list) else [a])}
     written &= one.tensors.keys()  # all but variables
     one.run()

@@ -22,7 +22,7 @@ CORES = ("cortex-m0plus", "cortex-m4")
 
 
 def line_of(name: str, method: str, program, data_map) -> str:
-    """Return the line of a fixture's method: the shortcut of each call, a digest of what is prepared
+    """Return the line of a fixture's method: the shortcut of each call, a digest of the packed weights
     for each core."""
     plain = load(program, method, data_map, None)
     calls = "".join(f"{one.op >> 4:x}" for one, _ in plain.instructions() if is_call(one))
@@ -30,11 +30,11 @@ def line_of(name: str, method: str, program, data_map) -> str:
     return " ".join([name, method, calls or "-", *digests])
 
 
-def _digest(prepared):
+def _digest(packed):
     found = hashlib.sha256()
-    for i, data in sorted(prepared.items()):
+    for i, data in sorted(packed.items()):
         found.update(f"{i} {len(data)}\n".encode() + data)
-    return found.hexdigest()[:16] if prepared else "-"
+    return found.hexdigest()[:16] if packed else "-"
 
 
 def lines_of(name: str) -> list[str]:

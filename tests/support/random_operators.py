@@ -166,7 +166,7 @@ def conv2d(draw):
                 draw.weights(cout, *kernel, cin), bias, stride, padding, dilation,
                 draw.offset(-127, 128), draw.offset(), multipliers, shifts, *draw.activation(),
                 draw.scratch(4 * depth), draw.output(batch, cout, *outputs, order=CHANNELS_LAST),
-                prepare=draw.chance(40))
+                pack_weights=draw.chance(40))
 
 
 def depthwise_conv2d(draw):
@@ -186,7 +186,7 @@ def depthwise_conv2d(draw):
                 draw.far_offset(-127, 128), draw.far_offset(), multipliers, shifts,
                 *draw.activation(),
                 draw.scratch(4 * n * kernel[0] * kernel[1]),
-                draw.output(batch, n, *outputs, order=CHANNELS_LAST), prepare=draw.chance(40))
+                draw.output(batch, n, *outputs, order=CHANNELS_LAST), pack_weights=draw.chance(40))
 
 
 def linear(draw):
@@ -204,7 +204,7 @@ def linear(draw):
                 (bias or draw.constant([0] * outputs)) if by_sum else None,
                 draw.far_offset(-127, 128), 0 if draw.chance(80) else draw.far_offset(),
                 draw.far_offset(), [multiplier], [shift], *highest_first, draw.output(*rows, outputs),
-                prepare=draw.chance(40))
+                pack_weights=draw.chance(40))
 
 
 def batch_matmul(draw):

@@ -84,10 +84,10 @@ class Context:
         return lib.pt_check_method(self._c)
 
     def packed_bytes(self):
-        """Bytes of pool for what the checks asked to prepare."""
+        """Bytes of pool for what the checks asked to pack."""
         return lib.pt_packed_bytes(self._c)
 
-    def prepare(self, position):
+    def pack(self, position):
         lib.pt_pack_weights(self._c, position)
 
     def start(self):

@@ -1,6 +1,6 @@
 /* Runs the cases of a job one after the other: checks, prepares and executes the one instruction of
  * a small method. Each gives a file, named by its number, that holds a result, the method's
- * memories, what was prepared and the scratch. The formats are those of
+ * memories, the packed weights and the scratch. The formats are those of
  * tests/support/board_call.py.
  */
 
@@ -43,7 +43,7 @@ enum { AT_END = 128 }; /* so that no byte behind its last word is accessible */
 typedef struct {
     uint32_t size;     /* to the next case */
     uint32_t position; /* of the instruction in the pool; the method is at 0 */
-    uint32_t prepare;
+    uint32_t pack_weights;
     uint32_t scratch; /* bytes that it gets, or what it asks for if that is more */
     uint32_t n_images;
     image images[]; /* the pool's last; the program's is used in place */
@@ -57,8 +57,8 @@ typedef struct {
     uint32_t stack;
     uint32_t used; /* bytes in front of the scratch */
     uint64_t instructions;
-    uint32_t prepared; /* bytes behind the pool */
-    uint32_t given;    /* bytes of scratch */
+    uint32_t packed; /* bytes behind the pool */
+    uint32_t given;  /* bytes of scratch */
     char reason[216];
 } result;
 
@@ -96,7 +96,7 @@ static uint8_t *place_memories(pt_context *c, const test_case *one, uint8_t *fre
 }
 
 /* Behind the pool, which ends at `free`. */
-static uint8_t *prepare(pt_context *c, uint8_t *free) {
+static uint8_t *pack(pt_context *c, uint8_t *free) {
     uint32_t position = c->memory_size[PT_MEMORY_POOL];
     uint32_t bytes = pt_packed_bytes(c);
     c->memory_size[PT_MEMORY_POOL] += bytes;
@@ -108,12 +108,12 @@ static uint8_t *prepare(pt_context *c, uint8_t *free) {
 }
 
 static int check(pt_context *c, const test_case *one, result *to) {
-    c->packs = one->prepare;
+    c->packs = one->pack_weights;
     pt_start(c);
     int error = pt_check_instruction(c, one->position);
     to->argument = c->argument;
     to->scratch = c->scratch_needed;
-    to->prepared = pt_packed_bytes(c);
+    to->packed = pt_packed_bytes(c);
     return error;
 }
 
@@ -134,7 +134,7 @@ static void run(const test_case *one, const char *name) {
     uint8_t *free = place_memories(&c, one, memory + sizeof(*to));
     int error = check(&c, one, to);
     if (error == PT_ERROR_OK) {
-        free = prepare(&c, free);
+        free = pack(&c, free);
         c.scratch = aligned(free);
         to->given = one->scratch > c.scratch_needed ? one->scratch : c.scratch_needed;
         if (one->scratch & EXACTLY) {

@@ -175,8 +175,7 @@ def _samples(shape, count=STEPS):
 
 
 @functools.cache
-def _exported(torch, make, stateless=False):
-    """stateless: only the key of a result of its own."""
+def _exported(torch, make):
     torch.manual_seed(0)
     module, shape = make(torch)
     return module, picotorch.export.export(module, (torch.zeros(1, *shape),),
@@ -203,31 +202,18 @@ def test_a_state_in_int8_follows_pytorch(torch, make):
 
 
 @pytest.mark.parametrize("make", MODELS)
-def test_a_state_in_int8_equals_the_state_as_an_input(torch, make, monkeypatch):
+def test_a_state_in_int8_equals_the_state_as_an_input(torch, make):
     """To the bit, over all steps, and again after a reset."""
-    from picotorch.export.passes import states
+    from models.export_streams import export_stateless
 
-    exported, shape = _exported(torch, make)[1:]
-    initial, into_inputs = [], states.into_inputs
-
-    def recorded(graph):
-        graph, kept = into_inputs(graph)
-        initial[:] = [state.initial.numpy().copy() for state in kept]
-        return graph, kept
-
-    def dropped(program, kept):
-        """Leave inputs and outputs as they are."""
-
-    monkeypatch.setattr(states, "into_inputs", recorded)
-    monkeypatch.setattr(states, "into_buffers", dropped)
-    monkeypatch.setattr(picotorch.export.pipeline, "_compared",
-                        lambda *_: {"layers": [], "outputs": []})
-    stateless = _exported(torch, make, True)[1]
+    module, exported, shape = _exported(torch, make)
+    stateless, initial = export_stateless(module, (torch.zeros(1, *shape),),
+                                          quantize={"in0": _samples(shape)})
     with_state, without = (differences.Stepper(one.buffer) for one in (exported, stateless))
     for _ in range(2):
         values = list(initial)
         for sample in _samples(shape):
-            *outputs, = without.run([sample[None], *values])
+            outputs = without.run([sample[None], *values])
             values = outputs[-len(initial):]
             for want, have in zip(outputs[:-len(initial)], with_state.run([sample[None]]), strict=True):
                 np.testing.assert_array_equal(want, have)

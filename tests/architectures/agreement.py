@@ -10,8 +10,8 @@ if not importlib.util.find_spec("timm") or not importlib.util.find_spec("transfo
 
 
 def _declare_operators_of_torchvision():
-    """Declares what torchvision expects of its library, which a PyTorch without CUDA cannot load: timm
-    imports torchvision for transforms of images."""
+    """Declare the operators that torchvision expects in its library. A PyTorch without CUDA cannot load
+    the library, and timm imports torchvision for transforms of images."""
     found = importlib.util.find_spec("torchvision")
     try:
         torch.ops.load_library(str(Path(found.origin).parent / "_C.so"))
@@ -31,7 +31,7 @@ from picotorch.host.twin import open_program  # noqa: E402
 from picotorch.host.values import TENSOR  # noqa: E402
 from picotorch.run import parity  # noqa: E402
 
-BOARD = "mps2-an386"  # with 16 MB of external RAM, of which 15 are for planned memory
+BOARD = "mps2-an386"  # 16 MB of external RAM, of which 15 MB hold planned memory
 BOUND = 1e-5  # of the largest magnitude of an output
 SEED = 0
 
@@ -39,18 +39,18 @@ ARCHITECTURES = {f"{package}: {name}": build
                  for package, table in (("transformers", from_transformers.ARCHITECTURES),
                                         ("timm", from_timm.ARCHITECTURES))
                  for name, build in table.items()}
-# Their programs fit the 3 MB that the board has for them.
+# Programs that fit the 3 MB which the board has for a program.
 ON_BOARD = ("transformers: bert", "transformers: albert", "transformers: gpt2", "transformers: llama",
             "transformers: t5", "transformers: swin", "transformers: wav2vec2", "timm: convmixer",
             "timm: efficientnet", "timm: mixer", "timm: resnet", "timm: vit")
 
 
 def export(name):
-    """The .pte file, with portable operators, and the inputs."""
+    """Export the architecture `name`. Return the .pte file, with portable operators, and the inputs."""
     torch.manual_seed(SEED)
     model, inputs = (ARCHITECTURES | large.ARCHITECTURES)[name]()
     with torch.no_grad():
-        for parameter in model.parameters():  # many begin as zeros, and make all outputs zero
+        for parameter in model.parameters():  # initial zeros would make all outputs zero
             parameter += 0.02 * torch.randn_like(parameter)
         exported = torch.export.export(model.eval(), (), kwargs=inputs, strict=False)
     program = to_edge(exported, compile_config=EdgeCompileConfig(_check_ir_validity=False))
@@ -69,7 +69,7 @@ def compare(pte, inputs, expected, boards=()):
 
 
 def examine(name: str, group: str, bench: Bench) -> dict:
-    """The result of one architecture; see conformance.cases."""
+    """Return the result of one architecture, in the format of conformance.cases."""
     pte, inputs = export(name)
     entry = {"bytes": len(pte)}
     (theirs, their_error), (ours, our_error) = bench.outputs(pte, [("forward", inputs)])

@@ -1,5 +1,5 @@
-"""Architectures of the package timm, the smallest of their families, on small images, with random
-weights."""
+"""Define the architectures of the package timm: the smallest of each family, on small images, with
+random weights."""
 
 import functools
 
@@ -7,7 +7,7 @@ import timm
 import torch
 from timm import models
 
-# As arguments of the model: 16 patches of 8 x 8 pixels, two layers of width 32
+# Arguments of the models: 16 patches of 8 x 8 pixels, two layers of width 32
 PATCHES = {"img_size": 32, "patch_size": 8, "embed_dim": 32, "depth": 2, "num_heads": 2}
 BLOCKS = {"img_size": 32, "patch_size": 8, "embed_dim": 32, "num_blocks": 2, "num_classes": 10}
 
@@ -17,13 +17,13 @@ def build(make, size):
 
 
 def named(name, size=64, **arguments):
-    """The model of a name, with other arguments."""
+    """Return the model of this name, with other arguments."""
     make = functools.partial(timm.create_model, name, pretrained=False, num_classes=10, **arguments)
     return functools.partial(build, make, size)
 
 
 def made(make, size=32, **arguments):
-    """A model of a class, with its arguments."""
+    """Return a model of the class `make`, with its arguments."""
     return functools.partial(build, functools.partial(make, **arguments), size)
 
 
@@ -51,7 +51,7 @@ ARCHITECTURES = {
     "resnet10t": named("resnet10t"),
     "starnet": named("starnet_s1"),
     "tinynet": named("tinynet_e"),
-    # attention and mixing of patches
+    # attention, and mixing of patches
     "beit": named("beit_base_patch16_224", 32, **PATCHES),
     "cait": named("cait_xxs24_224", 32, **PATCHES),
     "deit distilled": named("deit_tiny_distilled_patch16_224", 32, **PATCHES),

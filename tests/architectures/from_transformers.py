@@ -1,11 +1,12 @@
-"""Architectures of the package transformers, with two layers of width 32 or so and random weights."""
+"""Define architectures of the package transformers, with random weights and two layers of width 32 or a
+little more."""
 
 import functools
 
 import torch
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
 
-# One name of a size is enough: a configuration knows its own.
+# Each size has one name; a configuration maps it to its own name.
 TEXT = {"vocab_size": 100, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
         "intermediate_size": 64, "max_position_embeddings": 64}
 GPT = {"vocab_size": 100, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
@@ -39,7 +40,7 @@ class Outputs(torch.nn.Module):
 
 
 def build(kind, configuration, inputs, auto=AutoModel):
-    """Return the model of a kind, as transformers calls it, and its inputs by name."""
+    """Return the model of a kind (a model type of transformers) and its inputs by name."""
     model = auto.from_config(AutoConfig.for_model(kind, use_cache=False, **configuration))
     return Outputs(model), inputs()
 
@@ -62,7 +63,7 @@ def decoder(kind, sizes=TEXT, **configuration):
 
 
 def both(kind, sizes=SEQUENCES, **configuration):
-    """Encoder and decoder."""
+    """Return a builder of an encoder with a decoder."""
     return functools.partial(build, kind, sizes | configuration,
                              lambda: {"input_ids": tokens(), "decoder_input_ids": tokens(4)})
 

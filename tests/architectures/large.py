@@ -1,19 +1,19 @@
-"""Architectures of torchvision and transformers in full size, with random weights. Their programs are
-larger than 128 MiB. So is the planned memory of VGG11, because the exporter transposes weights of
-linear layers into it."""
+"""Define architectures of torchvision and transformers in full size, with random weights. Their
+programs are larger than 128 MiB. The planned memory of VGG11 is larger, too, because the exporter
+transposes weights of linear layers into it."""
 
 import functools
 
 from architectures import from_timm, from_transformers
 from torchvision import models
 
-# As those that are trained on short stories
+# The sizes of the models that are trained on short stories
 LLAMA = {"vocab_size": 32000, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
          "intermediate_size": 2048, "max_position_embeddings": 1024}
 
 
 def deeplab():
-    """DeepLabV3, which gives a dict."""
+    """Build DeepLabV3, whose output is a dict."""
     make = functools.partial(models.segmentation.deeplabv3_resnet50, weights_backbone=None)
     model, inputs = from_timm.build(make, 64)
     return from_transformers.Outputs(model), inputs

@@ -2,9 +2,9 @@
 """Export architectures of transformers and timm and run them on the twin, in ExecuTorch's runtime, and
 some on an emulated board.
 
-Needs both packages and the `export` extra; make architectures sets an environment up. An architecture
-agrees if the outputs of both runtimes differ by at most 1e-5 of the largest, and those of the board not
-in a bit.
+This program needs both packages and the `export` extra; `make architectures` sets up an environment. An
+architecture agrees if the outputs of both runtimes differ by at most 1e-5 of the largest output, and if
+the outputs of the board equal the twin's to the bit.
 """
 
 import argparse
@@ -26,7 +26,7 @@ _EXAMPLES = """examples:
   tests/architectures/run.py --large --jobs 1        those in full size, one after the other
 """
 AGREES = ("same",)
-SECONDS = 1200.0  # for one, at most
+SECONDS = 1200.0  # maximum for one architecture
 
 
 def parse_arguments():
@@ -72,7 +72,7 @@ def main():
         return 0 if names else 2
     start, results = time.monotonic(), []
     if arguments.jobs > 1:
-        export(names[0])  # so that the processes share the look-ups of the exporter
+        export(names[0])  # one export first, so that the processes share the look-ups of the exporter
 
     def take(entry):
         results.append(entry)

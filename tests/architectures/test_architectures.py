@@ -1,5 +1,5 @@
 """Compare architectures of transformers and timm with ExecuTorch's runtime, and some on a board. The
-tests run where the packages are installed, as make architectures does."""
+tests run in an environment with these packages, such as the environment of `make architectures`."""
 
 import importlib.util
 

@@ -4,10 +4,11 @@
     python tests/benchmark/bench.py --board mps2-an386 --model int8_ds_cnn --model resnet8
 
 Counts are exact: the same firmware and model give the same figures on every machine. The reference is
-bench_anchor.json: ExecuTorch's C++ runtime on the same boards, for int8 models (in this folder, one
-program for each kind of core) with CMSIS-NN, for others (tests/fixtures) with its portable kernels. The
-instructions to load include Program.load, which verifies the file, and Method.load. Flash is the core
-and the kernels of the model. x is the ratio to the reference, where there is one.
+ExecuTorch's C++ runtime on the same boards (bench_anchor.json). It runs the int8 models (in this
+folder, one program for each kind of core) with CMSIS-NN, and the other models (tests/fixtures) with its
+portable kernels. The instructions to load include Program.load, which verifies the file, and
+Method.load. Flash is the core and the kernels of the model. x is the ratio to the reference, if the
+model has one.
 """
 
 import dataclasses
@@ -39,11 +40,12 @@ ANCHOR = json.loads((ROOT / "tests/benchmark/bench_anchor.json").read_text())["m
 MODELS = [*benchmark_store.NAMES, "ds_cnn", "resnet8", "mobilenet_v1_025", "deep_autoencoder", "mlp",
           "conv1d_network", "channels_last_network", "add_1", "add2_5", "add_5", "softmax_2x2",
           "linear_5", "simple_conv"]
-# Behind the name of a model: with data of which linear layers skip nothing, see without_zeros
+# Suffix of a model's name: with data of which linear layers skip nothing, see without_zeros
 DENSE = ", dense"
-# Measured in C as well, on boards without MicroPython: there the call counts.
+# Models that are also measured in C, without MicroPython, because the call is a large part of the
+# count.
 SMALL = ["add_1", "softmax_2x2", "linear_5"]
-# The place of weights: in the program alone, or packed in the pool too.
+# The place of weights: in the program alone, or packed in the pool in addition.
 WEIGHTS = ("none", "pool")
 # Figures that are compared with the anchor's.
 COMPARED = ["load", "execute", "pool", "planned", "stack_execute", "core_and_kernels"]
@@ -64,8 +66,8 @@ def request(name, board, weights):
 
 
 def without_zeros(one):
-    """The request with inputs and biases that saturate the int8 linear layers of its program: each
-    value that they read is the greatest, and none is the zero point."""
+    """Return the request with inputs and biases that saturate the int8 linear layers of its program.
+    Each value that these layers read is the maximum, and none is the zero point."""
     program = bytearray(one.model)
     meta = open_program(one.model).method_meta(one.method)
     values = Values(meta.program, meta.plan)
@@ -79,9 +81,9 @@ def without_zeros(one):
 
 
 def measure(one, board):
-    """The figures of one model on one board; None where the board has no room for it.
+    """Return the figures of one model on one board, or None if the board has too little memory for it.
 
-    Raises RuntimeError when it does not run for another reason.
+    Raise RuntimeError if the run fails for another reason.
     """
     try:
         result = emulated.run(one, board)
@@ -107,7 +109,7 @@ def measure(one, board):
 
 
 def execute_in_c(one, board):
-    """The instructions of pt_execute(), on the board without MicroPython."""
+    """Return the instructions of pt_execute() on the board without MicroPython."""
     one.bare = True
     result = emulated.run(one, board)
     if result.code:
@@ -116,7 +118,7 @@ def execute_in_c(one, board):
 
 
 def row(name, board, weights):
-    """One entry of the JSON: our figures, the anchor's, and their ratios."""
+    """Return one entry of the JSON: our figures, the anchor's, and their ratios."""
     entry = {"model": name, "board": board.name, "core": board.core, "weights": weights}
     figures = measure(request(name, board, weights), board)
     if figures is None:
@@ -141,7 +143,8 @@ def macs_of(name):
 
 
 def rows(name, board, modes):
-    """The entries of all modes; where nothing is packed, the others are the first."""
+    """Return the entries of all modes. If a model packs nothing, all modes have the figures of the
+    first one."""
     entries = []
     for weights in modes:
         entry = row(name, board, weights)
@@ -163,7 +166,7 @@ def table(entries):
 
 
 def cells(e):
-    """The cells of an entry's row, as text."""
+    """Return the cells of an entry's row, as text."""
     first = [e["model"], e["board"], e["core"], e["weights"]]
     if not e["fits"]:
         return [*first, "does not fit"]
@@ -180,7 +183,7 @@ def shown(value):
 
 
 def keep(found, output):
-    """Write figures as JSON, and say where."""
+    """Write figures as JSON, and print the path."""
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(json.dumps(found, indent=1) + "\n")
     click.echo(f"written to {output}")

@@ -2,7 +2,7 @@
 
     python tests/benchmark/bench_c_project.py               # table, and build/bench_c_project.json
 
-builds: with the switches of its Makefile, with packed weights and without.
+builds: the figures with the switches of the project's Makefile, with and without packed weights.
 switches: the bytes that each switch in the project's config.h saves.
 """
 
@@ -39,7 +39,7 @@ def flash(folder, board, *switches):
 
 
 def without_switch(folder, board, switch):
-    """The flash of a build whose config.h does not define `switch`."""
+    """Return the flash of a build whose config.h does not define `switch`."""
     path = folder / "picotorch/include/picotorch/config.h"
     source = path.read_text()
     if f"#define {switch}\n" not in source:
@@ -77,7 +77,7 @@ def table(found):
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench_c_project.json")
 def main(output):
     folder = ROOT / "build" / "bench_c_project"
-    shutil.rmtree(folder, ignore_errors=True)  # of an earlier version, maybe
+    shutil.rmtree(folder, ignore_errors=True)  # an earlier version may have left it
     found = measure(folder)
     Console().print(table(found))
     keep(found, output)

@@ -2,8 +2,8 @@
 
     python tests/benchmark/bench_forms.py               # table, and build/bench_forms.json
 
-A firmware without each variant is built. flash: bytes of the whole firmware; cycles: estimate for an
-inference with all scratch memory of the board.
+For each variant it builds a firmware without that variant. flash: bytes of the whole firmware. cycles:
+the estimate for an inference with all scratch memory of the board.
 """
 
 import sys
@@ -30,7 +30,7 @@ BOARD = "mps2-an386"
 
 
 def entry(name, without, folder):
-    """The entry of the JSON of a model, in a firmware without those forms."""
+    """Return the JSON entry of a model in a firmware without these variants."""
     board = boards.load_board(BOARD)
     one = request(name, board, "none")
     one.firmware = folder / "firmware.elf"
@@ -42,7 +42,7 @@ def entry(name, without, folder):
 
 
 def selections(name):
-    """List what to leave out of the firmware of a model: nothing, each form that it gains by, all."""
+    """List the variants to leave out: none, each one that speeds the model up, and all of these."""
     program = open_program(benchmark_store.load(name).pte(BOARD))
     forms = sorted(operators.conv_variants(program))
     return [(), *((form,) for form in forms), tuple(forms)] if forms else []

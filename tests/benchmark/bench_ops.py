@@ -4,8 +4,8 @@
     python tests/benchmark/bench_ops.py --board mps2-an386 --class "convolution 3x3" --class linear
 
 The rows are the unique instructions of five int8 models (bench_anchor_operators.json), with random data
-of a fixed seed. A count covers one call through the executor. Counts are exact, the same on every
-machine. Limit: the share of the MACs an instruction that the instruction set allows.
+of a fixed seed. A count covers one call through the executor. Counts are exact, and the same on every
+machine. The limit is the share of the MACs per instruction that the instruction set allows.
 """
 
 import json
@@ -26,8 +26,8 @@ from support.board_call import BOARDS, Case, call_on_board  # noqa: E402
 from support.kernel_call import Tensor  # noqa: E402
 
 OPERATORS = json.loads((ROOT / "tests/benchmark/bench_anchor_operators.json").read_text())["operators"]
-PROGRAMS = {"mps2-an385-m0plus": "m3", "mps2-an385": "m3", "mps3-an547": "m55"}  # others: m4
-# MACs an instruction: MULS and ADDS; MLA; SMLAD; VMLADAVA.
+PROGRAMS = {"mps2-an385-m0plus": "m3", "mps2-an385": "m3", "mps3-an547": "m55"}  # m4 for all others
+# MACs per instruction, with MULS and ADDS; MLA; SMLAD; VMLADAVA.
 LIMITS = {"mps2-an385-m0plus": 0.5, "mps2-an385": 1, "mps2-an386": 2, "mps2-an500": 2,
           "mps2-an505": 2, "mps3-an547": 16}
 
@@ -39,7 +39,7 @@ def tensor(entry, values):
 
 
 def random_values(entry, role, generator):
-    """Values of an int32 tensor by its role, of others by their dtype."""
+    """Return random values: of an int32 tensor by its role, of others by their dtype."""
     n = math.prod(entry["sizes"])
     if entry["dtype"] == "int32":
         low, high = {"multiplier": (1 << 30, (1 << 31) - 1), "shift": (-11, -6)}.get(role, (-999, 999))
@@ -49,13 +49,13 @@ def random_values(entry, role, generator):
     if entry["dtype"] == "uint8":
         return np.zeros(n)
     values = generator.integers(-127, 128, n)
-    if entry["constant"]:  # weights of a quantizer: of every second channel, one is -128
+    if entry["constant"]:  # weights as of a quantizer: in every second channel one value is -128
         values[generator.choice(n, max(entry["sizes"]) // 2)] = -128
     return values
 
 
 def case(operator, board, pack_weights):
-    """The operator with the arguments of the program for the board's core."""
+    """Return the operator with the arguments of the program for the board's core."""
     generator = np.random.default_rng(1)
     programs = operator["arguments"]
     arguments = programs.get(PROGRAMS.get(board, "m4"), programs["m4"])
@@ -67,7 +67,7 @@ def case(operator, board, pack_weights):
 
 
 def measure(operators, board, pack_weights):
-    """An entry of the JSON for each operator."""
+    """Return an entry of the JSON for each operator."""
     cases = [case(operator, board, pack_weights) for operator in operators]
     for operator, one, result in zip(operators, cases, call_on_board(board, cases), strict=True):
         difference = result.error or result.difference(one.on_twin(board))
@@ -92,7 +92,7 @@ def derived(entry, board):
 
 
 def class_totals(entries):
-    """The sum of each class and board over the calls of the five models."""
+    """Return the sum of each class and board over the calls of the five models."""
     sums = {}
     for e in entries:
         one = sums.setdefault((e["board"], e["class"]),

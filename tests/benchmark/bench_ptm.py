@@ -3,18 +3,17 @@
     python tests/benchmark/bench_ptm.py                   # table, and build/bench_ptm.json
     python tests/benchmark/bench_ptm.py --board mps2-an386 --model int8_ds_cnn
 
-The project of picotorch compile --c is built for each board.
+The project of `picotorch compile --c` is built for each board.
 
 - Start: instructions from reset to model_open.
-- Open: instructions of model_open when it checks only the header (trusted), all of the file (walk), and
-  also runs the kernels' own checks (strict).
-- Execute: instructions with the packed weights of the calls that benefit, in flash, and with the
-  preferred scratch memory. They are counted, and the stack is measured, with the firmware without
-  MicroPython.
+- Open: instructions of model_open in three levels. `trusted` checks only the header, `walk` checks all
+  of the file, and `strict` also runs the kernels' own checks.
+- Execute: instructions with the preferred scratch memory. The calls that benefit have packed weights,
+  in flash. The firmware without MicroPython counts the instructions and measures the stack.
 - Flash and RAM: the whole program except the inputs in its main.c, with the minimum of scratch memory
   (--optimize size).
 - besides: RAM other than planned memory, scratch memory and stack.
-- x: ratio to ExecuTorch (bench_anchor.json). Its flash includes the program; its RAM is method pool,
+- x: ratio to ExecuTorch (bench_anchor.json). Its flash includes the program. Its RAM is method pool,
   planned memory and stack.
 """
 
@@ -42,7 +41,7 @@ from benchmark.bench import ANCHOR, keep, shown  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
 BOARDS = [name for name in boards.full_board_names() if name.startswith("mps")]
-# Checks when the compiled method is opened: the verification, and the switches of make.
+# The level of verification when the compiled method is opened, and the switches of make.
 OPENED = {"trusted": ("MINIMAL", []), "walk": ("RECORDS", ["CHECKS=1"]),
           "strict": ("STRICT", ["CHECKS=1"])}
 COMPARED = ("load", "execute", "flash", "besides", "ram")  # with the anchor; load: walk
@@ -50,8 +49,8 @@ _TRACE = re.compile(r"Trace .*\] ?(\w*)$")
 
 
 def instructions_of(function, firmware, board):
-    """Instructions from reset to the first call of a function, and from there to its end: the emulator
-    logs each."""
+    """Return the instructions from reset to the first call of a function, and from there to its end.
+    The emulator logs each instruction."""
     command = emulator.emulator_command(board, firmware)
     command += ["-singlestep", "-d", "exec,nochain", "-D", "/dev/stdout"]
     count, start, caller, before = 0, 0, None, None
@@ -71,7 +70,7 @@ def instructions_of(function, firmware, board):
 
 
 def make(folder, board, *switches):
-    """Builds a project; the path of its program."""
+    """Build a project, and return the path of its program."""
     inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
     environment = {key: value for key, value in os.environ.items() if key not in inherited}
     build = "-".join(switches).replace("=1", "") or "plain"
@@ -84,7 +83,7 @@ def make(folder, board, *switches):
 
 
 def sizes(program):
-    """Bytes of flash and of RAM."""
+    """Return the bytes of flash and of RAM."""
     listed = subprocess.check_output(["arm-none-eabi-size", program], text=True)
     text, data, bss = map(int, listed.splitlines()[1].split()[:3])
     return text + data, data + bss
@@ -92,7 +91,9 @@ def sizes(program):
 
 def instructions_to_open(folder, board):
     """Count the instructions of each level of verification, and of the start-up code before.
-    Restore the project's model.c."""
+
+    Restore the project's model.c afterwards.
+    """
     path = folder / "model/model.c"
     source, found = path.read_text(), {}
     for name, (verification, switches) in OPENED.items():
@@ -103,7 +104,8 @@ def instructions_to_open(folder, board):
 
 
 def run(ptm, model, board, temp):
-    """Instructions of an execution with so much temp memory, and bytes of the stack."""
+    """Return the instructions of an execution with `temp` bytes of scratch memory, and the bytes of the
+    stack."""
     result = emulated.run(Request(ptm, model.name, model.inputs, pool_size=0, temp_size=temp,
                                   bare=True), board)
     if result.code:
@@ -112,7 +114,7 @@ def run(ptm, model, board, temp):
 
 
 def measure(name, board, folder):
-    """The figures of one model on one board."""
+    """Return the figures of one model on one board."""
     model = benchmark_store.load(name)
     program = model.pte(board.name)
     ptm, _ = packing.choose(program, (), name, board.core, lambda _: None, False, 0)
@@ -136,7 +138,7 @@ def measure(name, board, folder):
 
 
 def row(name, board, folder):
-    """One entry of the JSON: our figures, the anchor's, and their ratios."""
+    """Return one entry of the JSON: our figures, the anchor's, and their ratios."""
     figures = measure(name, board, folder)
     entry = {"model": name, "board": board.name, "core": board.core, **figures,
              "ptm_to_data": round(figures["ptm"] / (figures["constants"] + figures["packed"]), 4)}
@@ -165,7 +167,7 @@ def table(entries):
 
 
 def cells(e):
-    """The cells of an entry's row, as text."""
+    """Return the cells of an entry's row, as text."""
     ratio = {key: shown(e.get("ratio", {}).get(key)) for key in COMPARED}
     start, trusted, walk, strict = (f"{count:,}" for count in (e["start"], *e["open"].values()))
     return [e["model"], e["core"], start, trusted, walk, ratio["load"], strict, f"{e['execute']:,}",
@@ -183,7 +185,7 @@ def cells(e):
 @click.option("--output", type=click.Path(path_type=Path), default=ROOT / "build/bench_ptm.json")
 def main(names, models, output):
     projects = ROOT / "build" / "bench_ptm"
-    shutil.rmtree(projects, ignore_errors=True)  # of an earlier version, maybe
+    shutil.rmtree(projects, ignore_errors=True)  # an earlier version may have left it
     todo = [(model, board) for board in names for model in models]
     entries = [row(model, boards.load_board(board), projects / board)
                for model, board in track(todo, "Measuring", transient=True)]

@@ -1,10 +1,11 @@
-// A plugin of QEMU that counts the blocks of instructions which execute() runs.
+// A plugin of QEMU that counts the blocks of instructions of one execute().
 //
 //     qemu-system-arm -plugin block_counts.so,output=FILE,starts=N,polls=NAME,executor=NAME ...
 //
-// executor= may be there up to four times: the functions that call kernels, and the function
-// polls=. It counts from the Nth call of pt_counter_start to that of pt_counter_stop, for each
-// kernel that the executor calls, how often a block ran between which two others, and writes:
+// executor= names a function that calls kernels, and may be given up to four times. polls= names
+// the poll function. The plugin counts from the Nth call of pt_counter_start to the next call of
+// pt_counter_stop. For each kernel that the executor calls, it counts how often a block ran between
+// which two other blocks, and writes:
 //
 //     block INDEX FIRST LAST NAME           addresses of a block of instructions, and its function
 //     count CALL BEFORE BLOCK NEXT TIMES    indexes of the call, 0 before the first, and of blocks
@@ -16,7 +17,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-// The parts of QEMU's qemu-plugin.h, version 1, that it needs: QEMU 7 and 8.
+// Declare the parts of QEMU's qemu-plugin.h, version 1, that the plugin needs: QEMU 7 and 8.
 typedef uint64_t qemu_plugin_id_t;
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
@@ -35,7 +36,7 @@ EXPORT int qemu_plugin_version = 1;
 typedef struct block {
     uint32_t index, first, last; // addresses of instructions
     bool starts, stops, polls;
-    bool calls; // ends with a call of a kernel by the executor, or of poll
+    bool calls; // true if it ends with a call of a kernel by the executor, or of poll
 } block;
 
 typedef struct entry {
@@ -127,7 +128,7 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     one->last = (uint32_t)qemu_plugin_insn_vaddr(final);
     one->stops = strcmp(name, "pt_counter_stop") == 0;
     one->polls = strcmp(name, poll) == 0;
-    if (strcmp(name, "pt_counter_start") == 0) { // which may have more blocks than the first
+    if (strcmp(name, "pt_counter_start") == 0) { // the function may have other blocks
         first_start = first_start ? first_start : one->first;
         one->starts = one->first == first_start;
     }

@@ -3,11 +3,12 @@
     python tests/benchmark/cycles.py                                  # table, and build/cycles.json
     python tests/benchmark/cycles.py --board mps2-an386 --model int8_ds_cnn --functions
 
-instruction_timings.py has the cycles of instructions for M0+, M3 and M4, whose manuals have tables. For
-these cores the emulator counts each block of instructions (block_counts.c). pipelines.py simulates M7,
-M33 and M55; for these the emulator logs each block that it executes. The estimate omits the parts that
-depend on the chip: wait states of flash, caches, write buffers, the bus. The figures in brackets use
-the minimum and the maximum of everything that the sources leave open.
+The manuals of M0+, M3 and M4 have tables of cycles, which instruction_timings.py contains. For these
+cores the emulator counts each block of instructions (block_counts.c). pipelines.py simulates M7, M33
+and M55; for these the emulator logs each block that it executes.
+
+The estimate omits the parts that depend on the chip: wait states of flash, caches, write buffers, the
+bus. The figures in brackets use the minimum and the maximum of each cost that the sources leave open.
 """
 
 import dataclasses
@@ -42,17 +43,17 @@ from support import benchmark_store  # noqa: E402
 
 BOARDS = [name for name in boards.board_names() if name.startswith("mps")]
 SPARSE = "int8_deep_autoencoder"
-SKIPPING = ("mps2-an385-m0plus", "mps2-an385")  # whose linear layers skip zeros
-OVERHEAD = 1000  # instructions around execute() that the board does not count
-EXECUTION = 6  # starts of the counter: at boot, of its overhead, verify, load, set_inputs, execute
-EXECUTORS = ("pt_context_execute", "call_in_place")  # call the kernels, of .ptm files too, and POLL
+SKIPPING = ("mps2-an385-m0plus", "mps2-an385")  # linear layers of these cores skip zeros
+OVERHEAD = 1000  # instructions around execute() that the board's counter excludes
+EXECUTION = 6  # starts of the counter: at boot, for its overhead, verify, load, set_inputs, execute
+EXECUTORS = ("pt_context_execute", "call_in_place")  # call kernels, of .ptm files too, and POLL
 POLL = "mp_method_poll"
 TRACE = re.compile(r"Trace \d+: (0x[0-9a-f]+) \[[0-9a-f]+/([0-9a-f]+)/[0-9a-f]+/[0-9a-f]+\] ?(.*)")
 LISTED = re.compile(r"(0x[0-9a-f]+):\s+((?:[0-9a-f]{4} ?){1,2})")
 
 
 def code_between(instructions, first, end):
-    """The instructions from an address to another."""
+    """Return the instructions from the address `first` up to `end`."""
     found = []
     while first < end:
         found.append(instructions[first])
@@ -61,15 +62,15 @@ def code_between(instructions, first, end):
 
 
 class Blocks:
-    """The blocks of a log."""
+    """The blocks of instructions in a log of the emulator."""
 
     def __init__(self, instructions):
         self.instructions = instructions  # by address
         self.code, self.names = {}, {}
-        self.counter_start = None  # address
+        self.counter_start = None  # address of the function's first block
 
     def executed(self, log):
-        """Yield (block, address of the next) for what execute() runs."""
+        """Yield (block, address of the next block) for each block of execute()."""
         first, end, starts, before = None, None, 0, None
         for line in log:
             if line.startswith("Trace"):
@@ -95,14 +96,14 @@ class Blocks:
                 before = None
 
     def _starts_counter(self, key):
-        """True for the first block of the function, which may have more."""
+        """Return True for the first block of the function, which may have more."""
         address = self.code[key][0].address
         self.counter_start = self.counter_start or address
         return address == self.counter_start
 
 
 class Predictor:
-    """M7's prediction: two bits a branch; the last target of a branch through a register."""
+    """The branch prediction of M7: two bits per branch, and the last target of each indirect branch."""
 
     def __init__(self):
         self.taken, self.targets = {}, {}
@@ -120,8 +121,8 @@ class Predictor:
 
 
 class Weights:
-    """[instructions, least, usual, most cycles] by (call of a kernel, function), of blocks in the order
-    of execution. Call 0 is what comes before the first."""
+    """Sums of [instructions, minimum, usual, maximum of cycles] by (call of a kernel, function). Blocks
+    are added in the order of execution. Call 0 covers the blocks before the first call."""
 
     def __init__(self, core, blocks):
         self.blocks, self.sums, self.call, self.calls = blocks, {}, 0, False
@@ -159,7 +160,7 @@ def weigh(core, instructions, log):
 
 
 def weigh_counts(core, instructions, lines):
-    """The same from what block_counts.c writes."""
+    """Return the sums of Weights from the counts of block_counts.c."""
     blocks, names, sums, core = {}, {}, {}, Timings(core)
     for line in lines:
         word, *values = line.split()
@@ -178,10 +179,10 @@ def weigh_counts(core, instructions, lines):
 
 
 def plugin():
-    """The built block_counts.c."""
+    """Build block_counts.c, and return the path of the plugin."""
     source, built = Path(__file__).with_name("block_counts.c"), ROOT / "build/block_counts.so"
     if not built.exists() or built.stat().st_mtime < source.stat().st_mtime:
-        new = built.with_suffix(f".{os.getpid()}")  # other processes may need it, too
+        new = built.with_suffix(f".{os.getpid()}")  # other processes may build it at the same time
         subprocess.run(["cc", "-std=c99", "-O2", "-shared", "-fPIC", "-fvisibility=hidden", source,
                         "-o", new], check=True)
         new.replace(built)
@@ -189,7 +190,7 @@ def plugin():
 
 
 def logged(command, folder):
-    """Run the emulator; yield the lines of its log."""
+    """Run the emulator, and yield the lines of its log."""
     os.mkfifo(folder / "log")
     command = [*command, "-d", "in_asm,exec,nochain", "-D", str(folder / "log")]
     process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL,
@@ -200,7 +201,7 @@ def logged(command, folder):
 
 
 def counted(command, folder):
-    """Run the emulator; yield what block_counts.c writes."""
+    """Run the emulator, and yield the lines that block_counts.c writes."""
     names = ",".join([f"polls={POLL}", *(f"executor={name}" for name in EXECUTORS)])
     command = [*command, "-plugin",
                f"{plugin()},output={folder / 'counts'},starts={EXECUTION},{names}"]
@@ -218,7 +219,8 @@ def check_names(firmware):
 
 
 def trace(board, one, is_logged=True):
-    """(sums of a run of the request on the board, counted instructions, bytes of packed weights)"""
+    """Run the request on the board. Return its sums, the counted instructions, and the bytes of packed
+    weights."""
     firmware = emulated.firmware_of(one, board)
     check_names(firmware)
     instructions = disassemble(firmware, board.core)
@@ -228,7 +230,7 @@ def trace(board, one, is_logged=True):
         (folder / "job").write_bytes(make_job(one).to_bytes())
         lines = run(emulator.emulator_command(board, firmware, folder / "job"), folder)
         sums = weighed(board.core, instructions, lines)
-        for _ in lines:  # the rest, so that the emulator ends
+        for _ in lines:  # read the rest, so that the emulator ends
             pass
         report = (folder / "report").read_text()
     figures = dict(re.findall(r"^(\w+)=(\d+)$", report, re.MULTILINE))
@@ -236,7 +238,7 @@ def trace(board, one, is_logged=True):
 
 
 def total(sums, part):
-    """The sums by one part of their keys."""
+    """Return the sums by one part of their keys."""
     found = {}
     for key, (instructions, *cycles) in sums.items():
         add(found, key[part], instructions, cycles)
@@ -244,7 +246,8 @@ def total(sums, part):
 
 
 def operators(one, sums):
-    """[instructions, usual cycles] by operator, for a method in which each call runs once, or {}."""
+    """Return [instructions, usual cycles] by operator, or {} for a method that runs a call more than
+    once."""
     meta = open_program(one.model).method_meta(one.method)
     values = Values(meta.program, meta.plan)
     calls = [operator_of(instruction, values) for instruction in read_instructions(meta, values)
@@ -253,15 +256,15 @@ def operators(one, sums):
     if len(by_call) != len(calls) + 1:
         return {}
     for i, (count, _, usual, _) in by_call.items():
-        sums = found.setdefault(calls[max(0, i - 1)], [0, 0])  # earlier counts belong to the first
+        sums = found.setdefault(calls[max(0, i - 1)], [0, 0])
         sums[0] += count
         sums[1] += round(usual)
     return found
 
 
 def request_in(name, board, weights, has_less_temp=False, of_ptm=False):
-    """The request of an estimate. has_less_temp: only as much temp memory as kernels use. of_ptm: of
-    the program's ptm."""
+    """Return the request of an estimate. has_less_temp: provide only as much temp memory as kernels
+    use. of_ptm: run the compiled method of the program."""
     one = request(name, board, weights)
     if of_ptm:
         ptm = compile_ptm(one.model, (), board.core if weights == "pool" else None)
@@ -272,7 +275,7 @@ def request_in(name, board, weights, has_less_temp=False, of_ptm=False):
 
 
 def estimate(name, board, weights, has_less_temp=False, of_ptm=False):
-    """One entry of the JSON, see request_in."""
+    """Return one entry of the JSON; request_in has the arguments."""
     one = request_in(name, board, weights, has_less_temp, of_ptm)
     sums, counted, packed = trace(board, one, board.core not in CORES)
     functions = total(sums, 1)
@@ -313,7 +316,7 @@ def table(entries):
 
 
 def prefers_more(name, board, weights, of_ptm):
-    """True where kernels prefer more temp memory than they use."""
+    """Return True if kernels prefer more temp memory than they use."""
     one = request_in(name, board, weights, True, of_ptm)
     return preferred_by(one, board.core) > one.temp_size
 

@@ -16,7 +16,7 @@ WORDS = {"s": 1, "d": 2, "q": 4}
 SHIFT = re.compile(r"(lsl|lsr|asr|ror|rrx)\b")
 FLAGS = "flags"
 
-# The kind of an instruction: the first whose pattern its name matches, without width, condition and S.
+# The kind of an instruction is the first whose pattern matches its name without width, condition and S.
 KINDS = [(kind, re.compile(pattern)) for kind, pattern in [
     ("compare", r"cmp|cmn|tst|teq"),
     ("move", r"mov|movw|mvn|neg|adr"),
@@ -53,8 +53,8 @@ LOADING = {"load", "loads", "float load"}
 STACK = {"push", "pop", "vpush", "vpop"}
 LONG = re.compile(r"[su]mull|[su]mlal\w*|umaal|smlsld\w*|ldrd|strd|lsll|lsrl|asrl")
 READS_FLAGS = re.compile(r"adc|sbc|rrx|cs\w+|cin[cv]|cneg")
-ADDING = re.compile(r"mla|mls|sm(la|ls|mla|mls)(?!l)\w*")  # their last operand
-# Into what their result's register holds, or added to it
+ADDING = re.compile(r"mla|mls|sm(la|ls|mla|mls)(?!l)\w*")  # the last operand is an addend
+# Instructions whose result depends on the previous value of its register, or adds to it.
 INTO = re.compile(r"bfi|bfc|movt|[su]mlal\w*|umaal|smlsld\w*|lsll|lsrl|asrl|vn?ml[as]|vfn?m[as]"
                   r"|vq?r?shru?n\w+|vq?movu?n[bt]\w?|vsli\w?|vsri\w?|vr?q?r?d?ml[as]\w*?av?h?a?x?|vmlal?va|v\w+lah"
                   r"|vaddl?va|vabav|v(max|min)(nm)?a?v\w?|v(ld|st)[24]\d")
@@ -62,12 +62,12 @@ LONG_SUM = re.compile(r"v(addlva?|r?ml[as]ld?a?va?x?|r?ml[as]ldavh?a?x?)")
 
 
 class UnknownInstruction(ValueError):
-    """Nobody has said yet what it is."""
+    """KINDS has no pattern for the instruction."""
 
 
 @cache
 def _kind(mnemonic):
-    """("add", "add", sets the flags, is conditional) of "addseq.w"."""
+    """Parse a mnemonic: "addseq.w" gives ("add", "add", sets flags, is conditional)."""
     base = mnemonic.split(".")[0]
     if re.fullmatch(f"b{CONDITION}", base):
         return "branch", "bcond", False, True
@@ -81,7 +81,8 @@ def _kind(mnemonic):
 
 
 def registers(text):
-    """Their names in order; of a float or vector register those of its words, and of a list all."""
+    """Return the names of the registers in a text, in order. A float or vector register gives the names
+    of its words, a list gives all of its registers."""
     found = []
     for bank, first, last, general in REGISTER.findall(text):
         if general:
@@ -94,7 +95,7 @@ def registers(text):
 
 @dataclass(frozen=True)
 class Instruction:
-    """One of a listing: "ldrb.w", "r0, [r1, #4]"."""
+    """An instruction of a listing, for example "ldrb.w" with the operands "r0, [r1, #4]"."""
 
     mnemonic: str
     operands: str = ""
@@ -103,7 +104,7 @@ class Instruction:
 
     @cached_property
     def parts(self):
-        """Its operands; a list of registers and an address are one."""
+        """Return the operands. A list of registers is one operand, and an address is one."""
         return [part.strip() for part in re.split(r",(?![^\[{]*[\]}])", self.operands) if part.strip()]
 
     @cached_property
@@ -118,7 +119,7 @@ class Instruction:
 
     @cached_property
     def name(self):
-        """Without width, condition and S."""
+        """Return the mnemonic without width, condition and S."""
         return self.mnemonic.split(".")[0] if self.is_vector else _kind(self.mnemonic)[1]
 
     @property
@@ -131,7 +132,7 @@ class Instruction:
 
     @cached_property
     def listed(self):
-        """The registers of a list, in words: {r0, d1} has three."""
+        """Return the registers of a list, in words: {r0, d1} has three."""
         inside = re.search(r"\{(.*)\}", self.operands)
         return registers(inside[1]) if inside else ()
 
@@ -146,7 +147,7 @@ class Instruction:
 
     @property
     def is_indirect(self):
-        """A branch whose target lies in a register or in memory."""
+        """Return True for a branch whose target lies in a register or in memory."""
         return self.writes_pc or self.name in ("bx", "blx", "tbb", "tbh")
 
     @cached_property
@@ -160,7 +161,7 @@ class Instruction:
 
     @cached_property
     def updated(self):
-        """The base register, where the access moves it."""
+        """Return the base register if the access moves it, or ()."""
         moves = re.search(r"\]!|\], ?#|\w!", self.operands) or self.name in STACK
         return self.address_registers[:1] if moves else ()
 
@@ -177,14 +178,14 @@ class Instruction:
 
     @property
     def _width(self):
-        """Operands that are results, where there are any."""
+        """Return the number of operands that are results, for an instruction with results."""
         if self.name == "vmov" and len(self.parts) > 2:
             return 1 if self.parts[0].startswith("d") else 2
         return 2 if LONG.fullmatch(self.name) or self.is_vector and LONG_SUM.fullmatch(self.name) else 1
 
     @cached_property
     def is_into(self):
-        """True when the result depends on what its register held."""
+        """Return True if the result depends on the previous value of its register."""
         two = len(self.parts) == 2 and self.kind in ("add", "logic", "shift", "product")
         lane = self.is_vector and re.match(r"q\d\[", self.operands)
         return bool(two or lane or INTO.fullmatch(self.name))
@@ -199,7 +200,7 @@ class Instruction:
 
     @cached_property
     def shifted(self):
-        """The operand that a shift beside another operation takes, or an extraction."""
+        """Return the operand of a combined shift or of an extraction."""
         if len(self.parts) > 2 and SHIFT.match(self.parts[-1]) and self.kind not in ("load", "store"):
             return registers(self.parts[-2])
         if self.kind == "packed" and re.match(r"[su]xta|pkh", self.name):
@@ -208,7 +209,7 @@ class Instruction:
 
     @cached_property
     def added(self):
-        """The register that a product is added to."""
+        """Return the register that a product is added to."""
         if ADDING.fullmatch(self.name):
             return registers(self.parts[-1])
         adds = self.kind in ("product", "float fused", "vector") and self.name != "mul"
@@ -216,7 +217,7 @@ class Instruction:
 
     @cached_property
     def sources(self):
-        """The other registers that it reads."""
+        """Return the other registers that the instruction reads."""
         if self.stored or self.kind in LOADING or self.is_vector and self.address_registers:
             return ()
         if self.kind == "loop" or self.name == "bl":
@@ -233,7 +234,7 @@ class Instruction:
 
 
 def disassemble(firmware, core):
-    """{address: Instruction}"""
+    """Return {address: Instruction} of a firmware."""
     command = [OBJDUMP, "-d", *ARCHITECTURES.get(core, []), firmware]
     listing = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
     return read_listing(listing.splitlines())

@@ -1,19 +1,22 @@
-"""Cycles of single instructions, as the technical reference manuals of three cores document them.
+"""Define the cycles of single instructions, as the technical reference manuals of three cores state
+them.
 
-Cortex-M0+ (DDI 0484C, table 3-1, single-cycle multiplier), Cortex-M3 (DDI 0337, table 3-1) and
-Cortex-M4 (DDI 0439, tables 3-1 and 7-1), memories without wait states. A cost is (minimum, usual,
-maximum):
+The sources are Cortex-M0+ (DDI 0484C, table 3-1, single-cycle multiplier), Cortex-M3 (DDI 0337, table
+3-1) and Cortex-M4 (DDI 0439, tables 3-1 and 7-1), for memories without wait states. A cost is (minimum,
+usual, maximum):
 
-- a taken branch of M3 and M4 refills the pipeline in 1 to 3 cycles, usually 2;
-- a single load of M3 and M4 takes 2 cycles, 1 behind another single load or store whose result is not
-  its address; a single store takes 1 (with a register as offset 2): M3 TRM, "Load/store timings";
-- long products of M3 end early where operands are small: UMULL after 3 to 4 cycles, UMLAL 4 to 6, with
-  a sign one more. Those of kernels are not: they have 31 bits in requantization, 24 and more elsewhere;
-- divisions of M3 and M4 take 2 to 12: usual is the middle;
-- of M4's floats (table 7-1) a sum or product takes 1 cycle, one with an accumulation 3, a division or
-  square root 14, a move between a general and a float register 2; arithmetic and conversions take one
-  more when the next instruction reads the result;
-- of an instruction in an IT block it is not known whether its condition held: it counts as executed.
+- A taken branch of M3 and M4 refills the pipeline in 1 to 3 cycles, usually 2.
+- A single load of M3 and M4 takes 2 cycles. It takes 1 cycle behind another single load or store,
+  unless that one loads its address. A single store takes 1 cycle, or 2 with a register as offset (M3
+  TRM, "Load/store timings").
+- A long product of M3 ends early for small operands: UMULL takes 3 to 4 cycles, UMLAL 4 to 6, and a
+  signed product one more. Operands of kernels are not small: they have 31 bits in requantization, and
+  24 or more elsewhere.
+- A division of M3 and M4 takes 2 to 12 cycles; the usual cost is the middle.
+- Float instructions of M4 (table 7-1): a sum or product takes 1 cycle, a product with accumulation 3, a
+  division or square root 14, a move between a general and a float register 2. Arithmetic and
+  conversions take one more if the next instruction reads the result.
+- The condition of an instruction in an IT block is unknown, so the instruction counts as executed.
 """
 
 
@@ -25,15 +28,15 @@ FLOAT_ARITHMETIC = ("float", "float fused", "float division")
 
 
 class Timings:
-    """A core whose instructions' cycles depend on little else."""
+    """A core whose instructions have cycles that depend on little else."""
 
-    start = None  # the instruction before
+    start = None  # there is no instruction before
 
     def __init__(self, core):
         self.core = core
 
     def run(self, before, instructions, taken, mispredicted):
-        """((least, usual, most) cycles, last instruction); taken: it is a branch that was."""
+        """Return ((minimum, usual, maximum) cycles, last instruction). taken: it is a taken branch."""
         sums = (0, 0, 0)
         for i, one in enumerate(instructions):
             cycles = cost(self.core, one, before, taken and i == len(instructions) - 1)
@@ -43,7 +46,8 @@ class Timings:
 
 
 def cost(core, one, before, taken):
-    """Cycles of an instruction behind the instruction `before`, or None: (least, usual, most)."""
+    """Return the (minimum, usual, maximum) cycles of an instruction behind `before`, an instruction or
+    None."""
     cycles = _m0plus(one, taken) if core == "cortex-m0plus" else _m3(core, one, before)
     cycles = cycles if isinstance(cycles, tuple) else (cycles,) * 3
     if core == "cortex-m4" and before and before.kind in FLOAT_ARITHMETIC \

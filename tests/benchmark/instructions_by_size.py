@@ -5,7 +5,7 @@
 
 It writes instructions_by_size.json of host/picotorch/measure. The models are those of
 docs/performance.md and the fixtures. Each model runs with the preferred and with the default size of
-scratch memory. It takes ten minutes.
+scratch memory. The program takes ten minutes.
 """
 
 import itertools
@@ -36,9 +36,9 @@ from support import benchmark_store, fixture_store  # noqa: E402
 
 BOARDS = ("mps2-an385-m0plus", "mps2-an385", "mps2-an386", "mps3-an547")
 PATH = ROOT / "host" / "picotorch" / "measure" / "instructions_by_size.json"
-MAX_CALLS = 20  # times the instructions of a call that does next to nothing: of one with MACs
+MAX_CALLS = 20  # a call with MACs has at most this many times the instructions of a minimal call
 NETWORK = 4  # operators
-FEW = 4  # calls of different sizes: with fewer the instructions of any call are those of all operators
+FEW = 4  # calls of different sizes; operators with fewer calls share one fit
 
 
 def requests(board):
@@ -54,7 +54,7 @@ def requests(board):
 
 
 def measured(board, name, request):
-    """Return [(has less temp, rows)]; rows: (operator, dtype, features, instructions) of each call."""
+    """Return [(has less temp, rows)]. A row has (operator, dtype, features, instructions) of a call."""
     core = load_board(board).core
     found = []
     try:
@@ -74,8 +74,8 @@ def measured(board, name, request):
 
 
 def fitted(rows, call):
-    """Return instructions for each of FEATURES. rows: (features, instructions). call: those of any
-    call, where there are too few rows to find them."""
+    """Return instructions for each of FEATURES. rows: (features, instructions). call: the instructions
+    of a minimal call, used if there are too few rows to find them."""
     x, y = (np.array(one, float) for one in zip(*rows, strict=True))
     x, ones = x / y[:, None], np.ones(len(y))
     wanted = [0, 1, 2, 3] if x[:, 3].any() else [0, 1]
@@ -99,7 +99,7 @@ def fitted(rows, call):
 
 
 def call_of(models):
-    """Return the instructions of a call that does next to nothing. models: the rows of each."""
+    """Return the instructions of a minimal call. models: the rows of each model."""
     return float(np.percentile([row[3] for one in models for row in one], 5))
 
 
@@ -127,8 +127,8 @@ def expected(found, rows):
 
 
 def errors_without(models, call):
-    """Return by how much networks are off by a table of the other models: the logarithm of the factor.
-    A network has NETWORK operators, of which other models have each."""
+    """Return the errors of networks by a table of the other models, as logarithms of factors. A network
+    has NETWORK operators, and the other models have each of them."""
     used_by = defaultdict(set)
     for name, rows in models.items():
         for row in rows:
@@ -152,14 +152,14 @@ def measured_models(board):
 
 
 def write(results):
-    """Write the tables, and print how far they are off. results: measured_models by core."""
+    """Write the tables, and print their errors. results: measured_models by core."""
     tables, errors = {"usual": {}, "less": {}}, {}
     for core, found in results.items():
         models = {less: {name: rows for name, one in found.items() for is_less, rows in one
                          if is_less == less} for less in (False, True)}
         call = call_of(models[False].values())
         tables["usual"][core] = table(models[False].values(), call)
-        # All others have the same loops with any size of scratch memory
+        # All other cores have the same loops with any size of scratch memory
         with_macs = [[row for row in rows if row[2][3]] for rows in models[True].values()]
         tables["less"][core] = {name: factors for name, factors in table(with_macs, call).items()
                                 if not name.startswith(by_size.OTHERS)}

@@ -1,5 +1,5 @@
 """Write the measured figures: the tables of docs/performance.md, the tables of sizes in
-docs/compiled-methods.md, and the cycles an instruction with which `picotorch size` estimates time.
+docs/compiled-methods.md, and the cycles per instruction with which `picotorch size` estimates time.
 
     make performance        # measures everything, then calls this program
 
@@ -38,7 +38,7 @@ def read(name):
 
 
 def grid(headings, rows, left=1):
-    """A Markdown table; all columns but the first `left` to the right."""
+    """Return a Markdown table; all columns but the first `left` are aligned to the right."""
     lines = [headings, ["---"] * left + ["---:"] * (len(headings) - left), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
@@ -56,7 +56,7 @@ def core_of(entry):
 
 
 def measured():
-    """With what the figures were measured."""
+    """Return a sentence with the commit and the versions of compiler and emulator."""
     def first_line(*command):
         return subprocess.check_output(command, text=True, cwd=ROOT).splitlines()[0]
 
@@ -75,7 +75,7 @@ def selected(entries, models):
 
 
 def ratios(entries):
-    """Model by core: without and with packed weights."""
+    """Return a table of models by core, without and with packed weights."""
     found = {(e["model"], core_of(e), e["weights"]): e.get("ratio", {}).get("execute") for e in entries}
     rows = []
     for model in benchmark_store.NAMES:
@@ -88,7 +88,7 @@ def ratios(entries):
 
 
 def models(entries, estimates):
-    """The estimates: those of cycles.py."""
+    """Return a table of the estimates that cycles.py made."""
     cycles = {(e["model"], e["board"], e["weights"]): e["cycles"] for e in estimates}
     rows = []
     for e in entries:
@@ -106,7 +106,7 @@ def models(entries, estimates):
 
 
 def loading(entries):
-    """Model by core, for load without packing: to verify and to load."""
+    """Return a table of models by core, for load without packing: to verify and to load."""
     rows = {}
     for e in entries:
         if e["weights"] == "none":
@@ -117,7 +117,8 @@ def loading(entries):
 
 
 def small_models(entries):
-    """Model by core: pt_execute() in C / Method.execute() from Python (ExecuTorch's in C)."""
+    """Return a table of models by core: pt_execute() in C / Method.execute() from Python (ExecuTorch's
+    in C)."""
     rows = {}
     for e in entries:
         anchor = f" ({number(e['anchor']['execute'])})" if "anchor" in e else ""
@@ -129,8 +130,9 @@ def small_models(entries):
 
 
 def ptm_instructions(entries, bench):
-    """To open by what is checked, and to execute, beside the program with packed weights."""
-    packed = {(e["model"], e["board"]): e["execute"] for e in bench}  # "none" stands before "pool"
+    """Return the table of instructions to open, by level of verification, and to execute, with the
+    instructions of the program with packed weights."""
+    packed = {(e["model"], e["board"]): e["execute"] for e in bench}  # "pool" follows "none"
     rows = []
     for e in entries:
         against = e.get("ratio", {})
@@ -143,7 +145,7 @@ def ptm_instructions(entries, bench):
 
 
 def ptm_bytes(entries):
-    """Make the table of flash and RAM of C projects of compiled methods."""
+    """Return the table of flash and RAM of C projects of compiled methods."""
     rows = []
     for e in entries:
         against = e.get("ratio", {})
@@ -159,7 +161,7 @@ def ptm_bytes(entries):
 
 
 def one_of_operator(plain, packed):
-    """Ratio and share of the limit; both without and with packed weights where they differ."""
+    """Return ratio and share of the limit. Both are without and with packed weights if these differ."""
     modes = [plain] if plain["instructions"] <= packed["instructions"] else [plain, packed]
     text = " / ".join(f"{e['ratio']:.2f}" for e in modes) if plain["ratio"] else "–"
     if plain["limit"] is None:
@@ -168,7 +170,7 @@ def one_of_operator(plain, packed):
 
 
 def operators(entries, packed, shapes):
-    """Classes, or their shapes, by core."""
+    """Return a table of the classes, or of their shapes, by core."""
     rows = {}
     for e, other in zip(entries, packed, strict=True):
         if (e["shape"] != "all, in five models") == shapes:
@@ -193,13 +195,13 @@ def cycles(all_entries):
 
 
 def error_of_factors(e, operators):
-    """By how much the usual factors of the operators give too many cycles."""
+    """Return the relative error of the cycles that the usual factors of the operators give."""
     sums = (count * operators[name][1] for name, (count, _) in e["operators"].items())
     return sum(sums) / e["cycles"] - 1
 
 
 def dense(entries):
-    """The models that were traced with data without zeros too, beside the stored input."""
+    """Return a table of the models that were also traced with data without zeros."""
     found = {(e["model"], e["board"]): e for e in entries if e["weights"] == "none"}
     rows = []
     for (name, board), e in found.items():
@@ -213,9 +215,9 @@ def dense(entries):
 
 
 def operator_factors(entries):
-    """By mode, core and operator: [least of a model, mean of all instructions, most of a model], to
-    0.01; in other modes only those that differ for the same models from "none", or with packed
-    constants from "pool". OTHERS: the quartiles of the operators."""
+    """Return [minimum of a model, mean of all instructions, maximum of a model] by mode, core and
+    operator, to 0.01. Modes other than "none" have only factors that differ, for the same models, from
+    "none", or with packed constants from "pool". OTHERS has the quartiles of the operators."""
     counts = {}
     for e in entries:
         for operator, pair in e["operators"].items():
@@ -242,16 +244,16 @@ def factors(pairs):
 
 
 def as_text(found):
-    """JSON, a line for each operator."""
+    """Return JSON, a line for each operator."""
     text = json.dumps(found, indent=1)
     return re.sub(r"\[\s+(\S+)\s+(\S+)\s+(\S+)\s+\]", r"[\1 \2 \3]", text) + "\n"
 
 
 def forms(entries):
-    """Model by what a firmware is built without."""
+    """Return a table of models by the variants that a firmware lacks."""
     rows, whole = [], None
     for e in entries:
-        whole = e if not e["without"] else whole  # the first of a model
+        whole = e if not e["without"] else whole  # the first entry of a model
         rows.append([e["model"], ", ".join(e["without"]) or "–", number(whole["flash"] - e["flash"]),
                      number(e["instructions"]), number(e["cycles"]),
                      ratio(e["cycles"] / whole["cycles"])])
@@ -260,7 +262,7 @@ def forms(entries):
 
 
 def twin_speed(found):
-    """Model by kind of vectors, and with which processor."""
+    """Return a table of models by kind of vectors, and name the processor."""
     kinds = list(found["entries"][0]["ms"])
     rows = [[e["model"], *(f"{e['ms'][kind]:.3f}" for kind in kinds),
              *(f"{e['ratio'][kind]:.1f}" for kind in kinds[1:])] for e in found["entries"]]

@@ -1,15 +1,15 @@
-"""In-order pipelines of the cores for which Arm publishes no table of cycles: M7, M33 and M55.
+"""Simulate the in-order pipelines of M7, M33 and M55, for which Arm publishes no table of cycles.
 
-An instruction issues when its registers are there and its units are free: on M7 often two in a cycle,
-on M33 and M55 in a few cases. A result is there some cycles after the issue (latency); an instruction
-reads a register so many cycles after its own issue (stage, negative: before). From
+An instruction issues when its registers are ready and its units are free. M7 often issues two in a
+cycle, M33 and M55 in a few cases. A result is ready some cycles after the issue (latency). An
+instruction reads a register some cycles after its own issue (stage; negative: before). The sources:
 
 - LLVM's scheduling models ARMScheduleM7.td and ARMScheduleM55.td, the work of Arm;
 - measurements on an STM32H743 and an RP2350: "pipeline cycle test" of github.com/jnk0le/random;
 - the models of github.com/slothy-optimizer/slothy: Cortex-M33, measured on an RP2350, and Cortex-M55.
 
-Memories have no wait states. What the sources leave open, or what depends on addresses, which a trace
-does not have, is a Choice: minimum, usual, maximum.
+Memories have no wait states. A Choice has the minimum, the usual and the maximum of each cost that the
+sources leave open, or that depends on addresses, which a trace lacks.
 """
 
 import re
@@ -21,14 +21,14 @@ from benchmark.disassembly import FLAGS
 
 @dataclass(frozen=True)
 class Choice:
-    """Cycles, unless said otherwise."""
+    """Costs that the sources leave open, in cycles unless a field states another unit."""
 
     refill: int  # M33, M55: behind a taken branch
-    indirect: int  # the same, behind one whose target lies in a register or in memory
+    indirect: int  # M33, M55: behind a branch whose target lies in a register or in memory
     mispredicted: int  # M7
     banks: str  # M7: two loads of unlike addresses meet in a bank "never", "in turns" or "always"
     lane: int  # M55: a lane of a gather or scatter; 0: all of it takes as long as other accesses
-    words: int  # M55: which a load or store of several registers moves in a cycle
+    words: int  # M55: words that a load or store of several registers moves in a cycle
     loop_end: int  # M55: the end of a low-overhead loop
     division: int
 
@@ -44,9 +44,9 @@ class Step:
     reads: tuple = ()  # (register, stage)
     writes: tuple = ()  # (register, latency)
     units: tuple = ()  # (unit, cycles in which it is busy)
-    cycles: int = 1  # until another may issue
-    alone: bool = False  # nothing issues beside it
-    early: "Step | None" = None  # M7: as the first of a cycle it may run in the earlier ALU
+    cycles: int = 1  # cycles until another instruction may issue
+    alone: bool = False  # no other instruction issues in the same cycle
+    early: "Step | None" = None  # M7: the step if it issues first in a cycle, in the earlier ALU
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class State:
 
 
 class Pipeline:
-    """A core with a choice. A subclass says what an instruction asks, and which two issue together."""
+    """A core with a choice. A subclass defines the steps, and the pairs that issue together."""
 
     EARLIEST = -1  # stage
     MOVED = 1  # latency of a base register
@@ -70,7 +70,8 @@ class Pipeline:
         self.step_of = lru_cache(maxsize=None)(self.step)
 
     def run(self, state, instructions, taken, mispredicted):
-        """(cycles, state behind them) of a block; taken: its last instruction is a branch that was."""
+        """Return (cycles, state afterwards) of a block. taken: its last instruction is a taken branch.
+        """
         total = 0
         for one in instructions:
             cycles, state = self._issue(state, one)
@@ -98,27 +99,27 @@ class Pipeline:
         return total, self._later(behind, total)
 
     def _later(self, state, cycles):
-        """The state that many cycles on, without what is over."""
+        """Return the state that many cycles later, without expired entries."""
         ready = ((name, at - cycles) for name, at in state.ready)
         return replace(state, ready=tuple(one for one in ready if one[1] > self.EARLIEST),
                        free=tuple((name, at - cycles) for name, at in state.free if at > cycles))
 
     def may_meet(self, first, second):
-        """True for two loads that use the same bank or not."""
+        """Return True for two loads that may use the same bank."""
         return False
 
     def common(self, one, latency, **more):
-        """The step of an instruction that reads with its issue and uses no unit."""
+        """Return the step of an instruction that reads at its issue and uses no unit."""
         sources = (*one.sources, *one.shifted, *one.added, *one.stored, *one.address_registers)
         writes = [(register, latency) for register in one.results] + self.side_results(one)
         return Step(tuple((register, 0) for register in sources), tuple(writes), **more)
 
     def side_results(self, one):
-        """The moved base register, and the flags."""
+        """Return the moved base register, and the flags."""
         return [(register, self.MOVED) for register in one.updated] + [(FLAGS, 1)] * one.sets_flags
 
     def several(self, one, words, latency, **more):
-        """The step of a load or store of several registers, so many words in a cycle."""
+        """Return the step of a load or store of several registers, `words` of them in a cycle."""
         count = len(one.listed or one.results or one.stored)
         step = self.common(one, 1, cycles=-(-count // words), alone=True, **more)
         loaded = [(register, i // words + latency) for i, register in enumerate(one.results)]
@@ -126,22 +127,23 @@ class Pipeline:
 
 
 def _first(step, ready, free):
-    """The first cycle in which it may issue."""
+    """Return the first cycle in which the step may issue."""
     return max([0, *(ready[register] - stage for register, stage in step.reads if register in ready),
                 *(free[unit] for unit, _ in step.units if unit in free)])
 
 
 class CortexM7(Pipeline):
-    """Two in a cycle, an earlier and a later ALU, branches predicted (cycles.Predictor)."""
+    """A core that issues two in a cycle, with an earlier and a later ALU and predicted branches
+    (cycles.Predictor)."""
 
-    # Units that issue once in a cycle
+    # Units that accept one instruction in a cycle
     SINGLE = {"store", "product", "shifter", "field", "branch", "float"}
     USES = {"load": {"load"}, "store": {"store"}, "product": {"product"}, "branch": {"branch"},
             "extend": {"field"}, "field": {"field"}, "packed": {"field"}, "float": {"float"},
             "float fused": {"float", "port"}, "float load": {"load", "port"},
             "float move": {"port"}, "float store": {"store", "port"}}
     MOVED = 0
-    LOADED = ".loaded"  # a loaded register as a multiplier sees it, a cycle later
+    LOADED = ".loaded"  # a loaded register as a multiplier reads it, a cycle later
     SATURATING = re.compile(r"u?qd?(add|sub|asx|sax).*|[su]sat(16)?|usada?8")
 
     def step(self, one):
@@ -214,7 +216,8 @@ class CortexM7(Pipeline):
 
     @staticmethod
     def _bank(one):
-        """0 or 1 beside others with the same base register; None where the address is not so simple."""
+        """Return the bank, 0 or 1, relative to other loads with the same base register. Return None for
+        an address that is not a base and a constant."""
         simple = re.search(r"\[\w+(?:, #(-?\d+))?\]$", one.operands)
         return int(simple[1] or 0) >> 2 & 1 if simple else None
 
@@ -223,7 +226,8 @@ class CortexM7(Pipeline):
 
 
 class CortexM33(Pipeline):
-    """One in a cycle, and a short branch or IT beside another short instruction."""
+    """A core that issues one in a cycle, or in addition a short branch or IT beside a short
+    instruction."""
 
     def step(self, one):
         kind = one.kind
@@ -243,7 +247,7 @@ class CortexM33(Pipeline):
         return replace(step, cycles=2, alone=True) if kind == "system" else step
 
     def _forwarding(self, step, one):
-        """Sums and stores take a register a cycle later."""
+        """Delay the register that sums and stores read by a cycle."""
         late = {*one.added, *one.stored} - {*one.sources, *one.address_registers, *one.shifted}
         if one.kind == "float fused":
             return step
@@ -262,7 +266,8 @@ class CortexM33(Pipeline):
 
 
 class CortexM55(Pipeline):
-    """One in a cycle, and two short ones of some kinds. A vector takes its unit for two beats."""
+    """A core that issues one in a cycle, or two short ones of some kinds. A vector instruction uses its
+    unit for two beats."""
 
     EARLIEST = -4
     LONGER = {"product", "packed", "load", "division", "long shift", "float", "float load",
@@ -346,7 +351,7 @@ class Pipelines:
         self.each = [PIPELINES[core](choice) for choice in CHOICES]
 
     def run(self, states, instructions, taken, mispredicted):
-        """((least, usual, most) cycles, states behind them) of a block."""
+        """Return ((minimum, usual, maximum) of cycles, states afterwards) of a block."""
         found = [pipeline.run(state, instructions, taken, mispredicted)
                  for pipeline, state in zip(self.each, states, strict=True)]
         return tuple(cycles for cycles, _ in found), tuple(state for _, state in found)

@@ -46,7 +46,7 @@ def test_operators_are_measured():
 
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_mobilenet_v1_025", "int8_resnet8"])
 def test_ptm_files_are_measured(name, tmp_path):
-    """And need little beside ExecuTorch's runtime."""
+    """The files need little memory compared with ExecuTorch's runtime."""
     entry = bench_ptm.row(name, load_board("mps2-an386"), tmp_path / "project")
     assert entry["open"]["trusted"] < entry["open"]["walk"] < entry["open"]["strict"]
     assert entry["packed"] < entry["ptm"] < 1.02 * (entry["constants"] + entry["packed"])
@@ -54,13 +54,13 @@ def test_ptm_files_are_measured(name, tmp_path):
     assert entry["besides"] <= 600
     assert entry["ram"] == entry["planned"] + entry["temp"] + entry["besides"] + entry["stack"]
     assert entry["ratio"]["load"] < 0.2 and entry["ratio"]["execute"] < 0.45
-    if name == "int8_ds_cnn":  # of --optimize size; the default has more scratch memory
+    if name == "int8_ds_cnn":  # with --optimize size; the default has more scratch memory
         assert entry["ratio"]["ram"] <= 0.75
         fastest = entry["ram_fastest"] - entry["ram"]
         assert fastest >= entry["temp_fastest"] - entry["temp"] > 0
         assert entry["start"] + entry["open"]["trusted"] < 3_000
         assert entry["start"] + entry["open"]["walk"] < 20_000
-    assert "PT_VERIFY_STRICT" in (tmp_path / "project/model/model.c").read_text()  # as it was
+    assert "PT_VERIFY_STRICT" in (tmp_path / "project/model/model.c").read_text()  # unchanged
 
 
 def test_tables_are_written_between_their_marks():

@@ -53,7 +53,7 @@ def test_board_outputs_equal_the_dialect(name, board, pack):
 @pytest.mark.parametrize("bare", [False, True])
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_deep_autoencoder"])
 def test_a_board_with_little_memory_offers_all_of_it(name, bare):
-    """The user gives no sizes."""
+    """The user specifies no sizes."""
     board, model = "netduinoplus2", load(name)
     result = running.run(Request(model.pte(board), name, model.inputs, pool_size=None, temp_size=None,
                                  bare=bare), board)

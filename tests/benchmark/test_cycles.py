@@ -29,19 +29,20 @@ pytestmark = pytest.mark.thorough
 
 
 def code(text):
-    """The instructions of "adds.n r0, r0, r1; ldr r2, [r0]": with .n two bytes, others four."""
+    """Return the instructions of a text such as "adds.n r0, r0, r1; ldr r2, [r0]". An instruction with
+    .n has two bytes, any other has four."""
     lines = [one.strip().partition(" ") for one in text.split(";")]
     return tuple(Instruction(mnemonic, operands, size=2 if mnemonic.endswith(".n") else 4)
                  for mnemonic, _, operands in lines)
 
 
 def cycles(core, text, taken=False, mispredicted=False):
-    """(least, usual, most) of a block."""
+    """Return the (minimum, usual, maximum) cycles of a block."""
     model = (Timings if core in ("m0plus", "m3", "m4") else Pipelines)("cortex-" + core)
     return model.run(model.start, code(text), taken, mispredicted)[0]
 
 
-# ---- tables: the cycles that one instruction adds behind another
+# ---- tables: the additional cycles of an instruction behind another
 
 LOAD = "ldr r0, [r1, #4]"
 TABLES = [
@@ -98,41 +99,41 @@ PIPELINES = [
     # M7: two in a cycle
     ("m7", "ldr r5, [r1, #4]; smlad r2, r3, r4, r2", False, 1),
     ("m7", "smlad r2, r3, r4, r2; smlad r6, r3, r5, r6", False, 2),  # one multiplier
-    ("m7", "smlad r2, r3, r4, r2; nop; smlad r2, r3, r5, r2", False, 2),  # sums follow at once
-    ("m7", "mul r2, r3, r4; nop; add r5, r2, r6", False, 3),  # others wait for a product
+    ("m7", "smlad r2, r3, r4, r2; nop; smlad r2, r3, r5, r2", False, 2),  # the next sum follows at once
+    ("m7", "mul r2, r3, r4; nop; add r5, r2, r6", False, 3),  # other operations wait for a product
     ("m7", "ldr r0, [r2, #0]; ldr r1, [r2, #4]", False, 1),  # an even and an odd word
-    ("m7", "ldr r0, [r2, #0]; ldr r1, [r2, #8]", False, 2),  # two of one bank
-    ("m7", "ldr r3, [r1]; nop; add r0, r3, r2", False, 2),  # a loaded word is there in the next cycle
-    ("m7", "ldr r3, [r1]; nop; mul r0, r3, r2", False, 3),  # but not for a product
-    ("m7", "ldrb r3, [r1]; nop; add r0, r3, r2", False, 3),  # nor is a byte
+    ("m7", "ldr r0, [r2, #0]; ldr r1, [r2, #8]", False, 2),  # two words of one bank
+    ("m7", "ldr r3, [r1]; nop; add r0, r3, r2", False, 2),  # a loaded word is ready in the next cycle
+    ("m7", "ldr r3, [r1]; nop; mul r0, r3, r2", False, 3),  # but later for a product
+    ("m7", "ldrb r3, [r1]; nop; add r0, r3, r2", False, 3),  # a loaded byte is ready later, too
     ("m7", "ldr r3, [r1]; nop; ldr r0, [r3]", False, 3),  # an address is needed a cycle earlier
-    ("m7", "ldr r3, [r1], #4; ldr r0, [r1], #4", False, 2),  # a moved one at once
-    ("m7", "ldr r3, [r1]; str r3, [r2]", False, 1),  # the value of a later store
-    ("m7", "add r0, r1, r2; eor r3, r0, r4", False, 1),  # the earlier ALU's sum goes to the later one
-    ("m7", "eor r0, r1, r2; add r3, r0, r4", False, 2),  # not from the later one
+    ("m7", "ldr r3, [r1], #4; ldr r0, [r1], #4", False, 2),  # a moved base register is ready at once
+    ("m7", "ldr r3, [r1]; str r3, [r2]", False, 1),  # a store accepts its value late
+    ("m7", "add r0, r1, r2; eor r3, r0, r4", False, 1),  # the earlier ALU feeds the later
+    ("m7", "eor r0, r1, r2; add r3, r0, r4", False, 2),  # the later ALU does not
     ("m7", "str r0, [r1]; str r2, [r3]", False, 2),
     ("m7", "str r0, [r1]; smlad r2, r3, r4, r2", False, 2),
-    ("m7", "add r0, r1, r2; sxtb16 r3, r4", False, 2),  # DSP operations are the first of two
+    ("m7", "add r0, r1, r2; sxtb16 r3, r4", False, 2),  # a DSP operation issues only first of two
     ("m7", "sxtb16 r3, r4; add r0, r1, r2", False, 1),
     ("m7", "add r0, r1, r2, lsl #3; add r3, r4, r5, lsl #3", False, 2),  # one shifter
     ("m7", "ldmia r0!, {r4, r5, r6, r7}; nop", False, 3),
     ("m7", "ldrd r4, r5, [r0]; smlad r2, r3, r6, r2", False, 2),
     ("m7", "subs r0, r0, #1; bne.n 10", True, 1),  # predicted
-    # M33: one in a cycle
+    # M33: one instruction in a cycle
     ("m33", "ldr r5, [r1, #4]; smlad r2, r3, r4, r2", False, 2),
-    ("m33", "ldr r0, [r1]; add r2, r0, r3", False, 3),  # a load is there after two cycles
+    ("m33", "ldr r0, [r1]; add r2, r0, r3", False, 3),  # a loaded value is ready after two cycles
     ("m33", "ldr r0, [r1]; add r4, r5, r6; add r2, r0, r3", False, 3),
-    ("m33", "ldr r0, [r1]; str r0, [r2]", False, 2),  # for a store or a sum after one
+    ("m33", "ldr r0, [r1]; str r0, [r2]", False, 2),  # but after one for a store or a sum
     ("m33", "ldr r0, [r1]; mla r2, r3, r4, r0", False, 2),
     ("m33", "mul r0, r1, r2; add r3, r0, r4", False, 3),
     ("m33", "mla r0, r1, r2, r0; mla r0, r3, r4, r0", False, 2),
     ("m33", "add r0, r1, r2, asr #3; add r3, r0, r4", False, 3),
     ("m33", "add r0, r1, r2, lsl #3; add r3, r0, r4", False, 2),
     ("m33", "ldmia r0!, {r4, r5, r6, r7}; add r1, r2, r3", False, 5),
-    ("m33", "subs.n r0, #1; bne.n 10", True, 3),  # beside each other, and two cycles behind fresh flags
+    ("m33", "subs.n r0, #1; bne.n 10", True, 3),  # a pair; the branch waits two cycles for fresh flags
     ("m33", "subs.n r0, #1; bne.n 10", False, 1),
-    ("m33", "subs.n r0, #1; add.n r1, r2; bne.n 10", True, 3),  # one behind older flags
-    ("m33", "subs.w r0, r0, #1; bne.n 10", True, 3),  # not beside each other, flags are a cycle old
+    ("m33", "subs.n r0, #1; add.n r1, r2; bne.n 10", True, 3),  # the branch waits one cycle
+    ("m33", "subs.w r0, r0, #1; bne.n 10", True, 3),  # no pair; the flags are a cycle old
     ("m33", "vfma.f32 s0, s1, s2; vadd.f32 s3, s4, s5", False, 4),
     # M55: vector instructions of different units overlap
     ("m55", "vldrw.u32 q0, [r5]; vmlava.s8 r0, q1, q2", False, 2),
@@ -141,10 +142,10 @@ PIPELINES = [
      False, 4),
     ("m55", "vldrw.u32 q0, [r5]; vldrw.u32 q1, [r6]; vmlava.s8 r0, q2, q3; vmlava.s8 r2, q2, q3",
      False, 6),
-    ("m55", "vldrw.u32 q0, [r5]; vmlava.s8 r0, q0, q2", False, 2),  # beat by beat
-    ("m55", "vmul.i32 q0, q1, q2; vadd.i32 q3, q0, q4", False, 3),  # a product's a cycle later
-    ("m55", "vmul.i32 q0, q1, q2; vstrw.32 q0, [r0]", False, 2),  # except for a store
-    ("m55", "vldrb.u8 q0, [r1, q2]; vldrw.u32 q1, [r5]", False, 17),  # a gather: a cycle a lane
+    ("m55", "vldrw.u32 q0, [r5]; vmlava.s8 r0, q0, q2", False, 2),  # they overlap beat by beat
+    ("m55", "vmul.i32 q0, q1, q2; vadd.i32 q3, q0, q4", False, 3),  # a product is ready a cycle later
+    ("m55", "vmul.i32 q0, q1, q2; vstrw.32 q0, [r0]", False, 2),  # but not for a store
+    ("m55", "vldrb.u8 q0, [r1, q2]; vldrw.u32 q1, [r5]", False, 17),  # a gather takes a cycle per lane
     ("m55", "vldrw.u32 q0, [r1, q2]; vldrw.u32 q1, [r5]", False, 5),
     ("m55", "ldr r0, [r1]; add r2, r0, r3", False, 3),
     ("m55", "adds.n r0, #1; ldr.n r1, [r2]", False, 1),  # short instructions, one of them light
@@ -193,7 +194,7 @@ def test_a_branch_is_predicted_by_its_history():
     assert [predictor.is_wrong(back, True, to) for to in (8, 8, 16, 16)] == [False, False, True, False]
 
 
-# ---- reading a firmware's listing
+# ---- parsing of a firmware's listing
 
 LISTING = """
 00000200 <loop>:
@@ -221,7 +222,7 @@ NAMES = [  # text, kind, name, sets flags
     ("vmovnt.i32 q0, q1", "vector", "vmovnt", False),
     ("vmovlt.f32 s0, s1", "float move", "vmov", False),
 ]
-ACCESSES = [  # text, results, everything that it reads
+ACCESSES = [  # text, results, all registers that it reads
     ("add r0, r7", {"r0"}, {"r0", "r7"}),
     ("add.w r0, r4, r5, lsl #2", {"r0"}, {"r4", "r5"}),
     ("smlal fp, r3, ip, r2", {"r11", "r3"}, {"r11", "r3", "r12", "r2"}),
@@ -296,7 +297,8 @@ Trace 0: 0x7f02 [0/00000200/00000110/ff020200] loop
 
 def test_blocks_are_executed_from_the_fifth_start_to_the_stop():
     blocks = Blocks(read_listing(LISTING))
-    # three times: two branches taken, one not; the block that the log marks as not run is left out
+    # The loop runs three times: two branches are taken, one is not. The parser omits the block that the
+    # log marks as not run.
     assert list(blocks.executed(LOG)) == [("0x7f01", 0x200), ("0x7f02", 0x200), ("0x7f02", 0x200),
                                           ("0x7f02", 0x208)]
     assert [one.mnemonic for one in blocks.code["0x7f02"]] == ["ldr", "ldr.w", "bne.n"]
@@ -308,7 +310,7 @@ def test_cycles_are_summed_by_function():
     assert functions["loop"][0] == 9
     assert functions["loop"][2] == 3 * (2 + 1 + 1) + 2 * 2
     assert "pt_counter_stop" not in functions
-    # two loads meet in a bank every second time; BNE is beside the second of them
+    # Two loads meet in a bank every second time; BNE issues beside the second load.
     assert total(weigh("cortex-m7", read_listing(LISTING), LOG), 1)["loop"][:2] == [9, 6]
 
 
@@ -334,7 +336,7 @@ def test_the_emulator_counts_the_blocks_that_it_logs(name):
     board = load_board("mps2-an386")
     counted, logged = (trace(board, request(name, board, "none"), is_logged)[0]
                        for is_logged in (False, True))
-    # the log has the block twice that an access to the counter's registers interrupted
+    # The log has a block twice if an access to the counter's registers interrupted it.
     assert logged.pop((0, "pt_counter_start"))[0] > counted.pop((0, "pt_counter_start"))[0]
     assert counted == logged
 
@@ -342,7 +344,7 @@ def test_the_emulator_counts_the_blocks_that_it_logs(name):
 @pytest.mark.parametrize("board", BOARDS)
 def test_traced_instructions_equal_counted_ones(board):
     first, second = (estimate("add_1", load_board(board), "none") for _ in range(2))
-    assert first == second  # to the cycle; estimate() raises where it and the board differ
+    assert first == second  # to the cycle; estimate() raises an error if it and the board differ
     assert 0 < first["least"] <= first["cycles"] <= first["most"]
     assert first["operators"] == {"aten::add.out": [first["instructions"], first["cycles"]]}
 
@@ -354,7 +356,7 @@ def test_calls_are_those_of_operators_as_the_tracer_of_the_method_counts_them(bo
     measured = cycles_of_size.measured_operators(request("int8_ds_cnn", board, "none"), board.name)
     assert measured.keys() == traced.keys()
     for operator, (instructions, _) in traced.items():
-        assert abs(instructions - measured[operator]) < 500  # with those around calls
+        assert abs(instructions - measured[operator]) < 500  # including the instructions around calls
 
 
 def test_conv1x1_costs_flash_and_instructions_and_saves_cycles(tmp_path):
@@ -381,7 +383,7 @@ NEAR = [*((name, "mps2-an386") for name in [*benchmark_store.NAMES, *FLOAT_MODEL
 
 
 def error_of_estimate(name, board, weights, has_less_temp=False, of_ptm=False):
-    """By how much an estimate from the run has too many cycles beside the simulation."""
+    """Return the relative error of an estimate from the run, compared with the simulation."""
     one = request_in(name, board, weights, has_less_temp, of_ptm)
     simulated = estimate(name, board, weights, has_less_temp, of_ptm)
     conditions = cycles_of_size.conditions_of(one, running.run(one, board.name), board.core)
@@ -399,7 +401,7 @@ def test_the_estimate_of_size_is_near_the_simulation(name, board):
 
 @pytest.mark.parametrize("weights", ["none", "pool"])
 def test_the_estimate_of_each_kind_of_convolution_is_near_in_each_model(weights):
-    """Each call's decides whether a .ptm file has packed weights for it."""
+    """The estimate of each call decides whether a .ptm file has packed weights for it."""
     for name in ("int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025"):
         simulated = estimate(name, load_board("mps2-an386"), weights)
         for operator, (instructions, usual) in simulated["operators"].items():
@@ -419,8 +421,8 @@ def test_the_estimate_is_near_with_less_than_the_preferred_temp_memory():
 
 @pytest.mark.parametrize("weights", ["none", "pool"])
 def test_the_estimate_is_near_for_a_ptm_file_with_less_temp_memory(weights):
-    """Its calls take other loops than those of the program, whose scratch tensors have room for
-    bands."""
+    """Calls of the compiled method use other loops than calls of the program, whose scratch tensors are
+    large enough for bands."""
     board = load_board("mps2-an386")
     for name in ("int8_ds_cnn", "int8_resnet8"):
         assert abs(error_of_estimate(name, board, weights, True, True)) <= 0.08

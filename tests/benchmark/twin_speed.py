@@ -3,9 +3,9 @@ large model by the number of threads.
 
     python tests/benchmark/twin_speed.py [MODEL ...]
 
-By vectors it is CPU time, the minimum of many executions; the kinds take turns, in one process, and a
-ratio is to the plain C loops. By threads it is the elapsed time, and the ratio is to one thread: leave
-the computer idle. Writes build/twin_speed.json too.
+By vectors the time is CPU time, the minimum of many executions. The kinds take turns in one process,
+and a ratio refers to the plain C loops. By threads the time is elapsed time, and a ratio refers to one
+thread; leave the computer idle. The program also writes build/twin_speed.json.
 """
 
 import json
@@ -27,14 +27,14 @@ from support.resnet18 import resnet18  # noqa: E402
 from support.vectors import KINDS  # noqa: E402
 
 OUTPUT = ROOT / "build/twin_speed.json"
-BOARD = "mps2-an386"  # the core of the programs
+BOARD = "mps2-an386"  # its core selects the programs
 FLOAT_MODELS = ("ds_cnn", "resnet8", "mobilenet_v1_025")
-SECONDS = 2  # of a model
+SECONDS = 2  # for each model
 THREADS = (1, 2, 4, 8)
 
 
 def loaded(name):
-    """Returns the method of a model, its inputs set."""
+    """Return the method of a model with its inputs set."""
     if name in benchmark_store.NAMES:
         model = benchmark_store.load(name)
         pte, inputs = model.pte(BOARD), model.inputs
@@ -48,7 +48,7 @@ def loaded(name):
 
 
 def measure(name):
-    """Returns milliseconds by kind, of those that the processor has."""
+    """Return milliseconds by kind, for the kinds that the processor supports."""
     method, found = loaded(name), {}
     until = time.monotonic() + SECONDS
     while time.monotonic() < until or not found:
@@ -63,7 +63,8 @@ def measure(name):
 
 
 def measure_threads():
-    """Returns milliseconds of ResNet-18's convolutions by threads, of as many as there are cores."""
+    """Return milliseconds of ResNet-18's convolutions by number of threads, up to the number of cores.
+    """
     method = load_with_exact_memories(twin.open_program(resnet18()), "forward", False, None)
     found, until = {}, time.monotonic() + SECONDS
     while time.monotonic() < until or not found:
@@ -78,7 +79,7 @@ def measure_threads():
 
 
 def processor():
-    """Returns the processor's name."""
+    """Return the processor's name."""
     lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
     names = [line.partition(": ")[2] for line in lines if line.startswith("model name")]
     return names[0] if names else "unknown"

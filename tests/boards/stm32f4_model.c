@@ -1,5 +1,6 @@
-/* The clock registers of an STM32F405 (RM0090, 7.3) around the drivers of the board: they react as
- * the chip does, and what the chip forbids ends the program. Prints the registers at the end. */
+/* Simulate the clock registers of an STM32F405 (RM0090, 7.3) around the drivers of the board. They
+ * react as the chip does, and an access that the chip forbids ends the program. Print the registers
+ * at the end. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +39,7 @@ static void set_if(uint32_t *to, int condition, uint32_t bit) {
     *to = condition ? *to | bit : *to & ~bit;
 }
 
-/* The reaction of the hardware to the last access. */
+/* Apply the reaction of the hardware to the last access. */
 static void react(void) {
     uint32_t *cr = word(RCC_CR), *pllcfgr = word(RCC_PLLCFGR), *cfgr = word(RCC_CFGR);
     accesses = *cr & CR_HSEON ? accesses + 1 : 0;

@@ -52,7 +52,7 @@ SHAPES = [int, str, bytes, bool, None, (int, int), [int], answers.OneOf(None, st
 
 
 def conforms(value, shape):
-    """As answers.py says, in other words."""
+    """Check the shape by a second implementation, independent of answers.py."""
     if isinstance(shape, answers.OneOf):
         return any(conforms(value, one) for one in shape.shapes)
     if isinstance(shape, (tuple, list)):
@@ -111,7 +111,8 @@ def board():
 
 @pytest.fixture
 def replace_answer(monkeypatch):
-    """replace_answer(i, line): the i-th answer with a value says this instead, with right checksums."""
+    """Return replace_answer(i, line): line replaces the i-th answer that has a value, with right
+    checksums."""
     def replace(i, line):
         execute, replace.seen = protocol.Link._execute, 0
 
@@ -134,7 +135,7 @@ def replace_answer(monkeypatch):
 
 KINDS = ["deep", "minus signs", "large number", "surrogate", "long", "float", "empty tuple",
          "a name and its size"]
-# Replaced answers of a command: in make test-rest the first ones, and every third of the others
+# Replaced answers of a command: make test-rest replaces the first ones, and every third of the others
 ANSWERS = [i for i in range(1, 14) if SWEEP or i <= 4 or i % 3 == 0]
 
 
@@ -142,13 +143,13 @@ ANSWERS = [i for i in range(1, 14) if SWEEP or i <= 4 or i % 3 == 0]
 @pytest.mark.reliability
 @pytest.mark.parametrize("command", ["run", "parity", "profile", "deploy", "size", "selftest"])
 def test_a_command_names_the_board(call, board, replace_answer, monkeypatch, tmp_path, command):
-    """Each answer is another kind of hostile line, in turn."""
+    """The answers are replaced by each kind of hostile line in turn."""
     model = [] if command == "selftest" else [MODEL]
     report = ["--report", tmp_path / "report.json"] if command == "selftest" else []
     monkeypatch.setattr("picotorch.deploy.selftest.MODELS", ("add_5",))
     for i in ANSWERS:
         with monkeypatch.context() as patch:
-            patch.setattr(protocol.Link, "_execute", protocol.Link._execute)  # is set back
+            patch.setattr(protocol.Link, "_execute", protocol.Link._execute)  # the context restores it
             replace_answer(i, HOSTILE[KINDS[i % len(KINDS)]])
             started = time.monotonic()
             failed = call(command, *model, "--port", board.port, *report)
@@ -157,8 +158,8 @@ def test_a_command_names_the_board(call, board, replace_answer, monkeypatch, tmp
         assert time.monotonic() - started < 60
         assert "fault of picotorch" not in failed[2]
         if failed[0] == 0 or (command == "selftest" and failed[0] == 1 and not failed[2]):
-            continue  # a shape that was right, or a step that failed
-        last = failed[2].splitlines(keepends=True)[-1]  # behind the files that were copied
+            continue  # the shape was right, or a step failed
+        last = failed[2].splitlines(keepends=True)[-1]  # the lines before it are the copied files
         assert_error((*failed[:2], last), "AccessFailed", f"board at {board.port}", "answered ")
     assert i > 3
 

@@ -1,5 +1,5 @@
-"""Test boards of all architectures of MicroPython's native code: picotorch names a way that exists, or
-none."""
+"""Test boards of all architectures of MicroPython's native code: picotorch names only remedies that
+exist."""
 
 import runpy
 from contextlib import nullcontext
@@ -12,7 +12,7 @@ from picotorch.firmware import native_module
 from picotorch.run.device import serial_ports
 from support import stock
 
-NUMBERS = range(16)  # of the architecture in sys.implementation._mpy, of 4 bits
+NUMBERS = range(16)  # values of the 4-bit architecture in sys.implementation._mpy
 XTENSA = (9, 10)
 
 
@@ -21,8 +21,8 @@ def facts_of(number):
 
 
 def attached_board(monkeypatch, facts):
-    """The entry in picotorch boards --connected of a board without picotorch; what it is is looked up
-    once."""
+    """Return the entry in picotorch boards --connected of a board without picotorch. Its architecture
+    is looked up once."""
     asked = []
     architecture = installing.architecture
     monkeypatch.setattr(discovery, "Link", lambda *_: nullcontext())

@@ -24,13 +24,13 @@ BOARD = "mps2-an386"
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
 NO_DELEGATES = [name for name, fixture in FIXTURES.items() if not any(
     method["backends"] for method in fixture.methods.values())]
-# Of each kind one: float, integer, dynamic, data files, state, loops, lists and strings.
+# One fixture of each kind: float, integer, dynamic, data files, state, loops, lists and strings.
 A_FEW = ("add_1", "int8_ds_cnn", "dynamic_two_dims", "external_two_files", "external_state",
          "control_flow", "constant_methods")
 
 
 def requests(fixture):
-    """One for each method that runs, with all its runs."""
+    """Yield a request for each method that runs, with all its runs."""
     for method in {run.method: None for run in fixture.runs}:
         inputs = [run.inputs for run in fixture.runs if run.method == method]
         yield Request(fixture.pte, fixture.name, inputs[0], method, data=fixture.data,
@@ -38,7 +38,7 @@ def requests(fixture):
 
 
 def small(request, board):
-    """The request with memories that the board has."""
+    """Return the request with exactly as much memory as it uses."""
     needs = running.run(request, running.HOST)
     return dataclasses.replace(request, pool_size=needs.method_pool.used,
                                temp_size=needs.temp.used) if needs.code == 0 else request
@@ -149,7 +149,7 @@ def test_a_missing_feature_is_named(name):
 
 
 def outcome(request, board):
-    """(code, message)"""
+    """Return (code, message)."""
     try:
         result = running.run(request, board)
         return result.code, result.message
@@ -158,7 +158,7 @@ def outcome(request, board):
 
 
 def test_damage_is_found_as_on_the_twin():
-    """One byte each, spread over the tables of a program."""
+    """The test changes one byte at a time, spread over the tables of a program."""
     fixture, random = FIXTURES["add_1"], np.random.default_rng(0)
     codes = set()
     for at in random.choice(len(fixture.pte), 40, replace=False):
@@ -189,7 +189,7 @@ def test_a_bare_run_reports_its_memory_and_time(call):
 
 
 def test_its_log_is_that_of_the_twin(call):
-    """But for the instructions, which the twin does not count."""
+    """The twin does not count instructions, so the test omits them."""
     sizes = ("--pool-size", "64K", "--temp-size", "64K")
     logs = [call("run", FIXTURES["add_1"].path, *where, *sizes)[1].split("\n\n")[0].splitlines()
             for where in ([], ["--board", BOARD, "--bare"])]
@@ -206,7 +206,7 @@ def test_profile_and_parity_run_it(call):
 
 @pytest.fixture(scope="module")
 def selected(tmp_path_factory):
-    """(path, entry) of the firmware for int8_ds_cnn."""
+    """Return (path, entry) of the firmware for int8_ds_cnn."""
     model = FIXTURES["int8_ds_cnn"].path
     output = tmp_path_factory.mktemp("bare") / "fw.elf"
     return output, selective.build(BOARD, {str(model): open_program(model.read_bytes())}, output, True)

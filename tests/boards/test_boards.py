@@ -23,7 +23,7 @@ TOOL = Path(__file__).resolve().parents[2] / "tools" / "board_config.py"
 
 @pytest.fixture
 def tool():
-    """tools/board_config.py as a module."""
+    """Load tools/board_config.py as a module."""
     return load_tool("board_config")
 
 
@@ -33,7 +33,7 @@ def configure(folder, output):
 
 
 def changed_board(tmp_path, old, new):
-    """A copy of a board with one entry changed."""
+    """Copy a board with one entry changed."""
     folder = tmp_path / "board"
     folder.mkdir()
     text = (BOARDS_DIR / "mps2-an386" / "board.toml").read_text()
@@ -157,7 +157,7 @@ def test_a_firmware_older_than_its_board_is_rejected(call, tmp_path):
 
 
 def test_a_core_that_locks_up_is_named(tmp_path):
-    """A vector table of zeros: no stack, no code, and no handler of the fault."""
+    """A vector table of zeros has no stack, no code, and no handler of the fault."""
     firmware = tmp_path / "firmware.bin"
     firmware.write_bytes(bytes(64))
     with pytest.raises(emulator.EmulatorError, match="the core locked up: .* no vector table"):

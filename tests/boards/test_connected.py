@@ -243,7 +243,7 @@ def test_a_full_file_system_has_no_less_than_nothing(board):
 
 
 def test_a_board_that_talks_without_end():
-    """As after a reset, when its main.py prints in a loop."""
+    """A board does so after a reset, if its main.py prints in a loop."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def serve():
             connection, _ = listener.accept()
@@ -423,7 +423,7 @@ def test_the_runtime_and_the_package_have_one_version():
 
 @pytest.fixture
 def native_modules(tmp_path, monkeypatch):
-    """A folder as make natmod makes one, of which only the files' names are real."""
+    """Return a folder like that of make natmod, in which only the names of files are real."""
     for name in ("armv7m-fast/_picotorch.mpy", "picotorch/__init__.mpy", "picotorch/errors.mpy"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -442,7 +442,7 @@ def has_facts(monkeypatch, **facts):
 
 
 def test_the_native_module_is_copied_where_picotorch_is_missing(board, native_modules):
-    """An M4F takes the module of an M3 where its own is not built."""
+    """An M4F takes the module of an M3 if its own is not built."""
     with protocol.Link(board.port) as conversation:
         paths, _ = installing.install(conversation, installing.Installed(), WANTED,
                                       lambda *told: None)
@@ -459,7 +459,7 @@ def test_a_report_that_cannot_be_written_is_rejected_before_the_tests(call, tmp_
 
 @pytest.mark.thorough
 def test_a_native_module_with_the_kernels_of_the_model(board, native_modules, monkeypatch):
-    """It is built where the one with all kernels is too large for the heap."""
+    """deploy builds the module if the one with all kernels is too large for the heap."""
     monkeypatch.setattr(selective, "SETUP", FIXTURES.parents[1] / "tools" / "setup_picotorch.py")
     (native_modules / "armv7m-fast" / "_picotorch.mpy").write_bytes(bytes(4_000_000))
     with protocol.Link(board.port) as conversation:
@@ -475,7 +475,8 @@ EXTRA = "aten::bincount.out"
 
 
 def test_a_native_module_with_an_extra_kernel(board, native_modules, monkeypatch):
-    """The one with all kernels has none: without the repository it is named."""
+    """The module with all kernels lacks the extra kernel. Without the repository the error names the
+    kernel."""
     wanted = dataclasses.replace(WANTED, operators=[EXTRA, "aten::add.out"])
     with protocol.Link(board.port) as conversation:
         facts = installing.facts_of(conversation)
@@ -525,7 +526,7 @@ def test_a_small_native_module_where_the_heap_has_no_room_for_another(call, boar
 @pytest.mark.parametrize("mpy, loads", [(6, "6.0"), (6 | 2 << 8, "6.2"), (5, "5.0")])
 def test_a_micropython_that_loads_other_native_modules(call, board, native_modules, monkeypatch, mpy,
                                                        loads):
-    """It takes .mpy files of its version, but native ones of its sub-version only."""
+    """MicroPython loads all .mpy files of its version, but native ones of its sub-version only."""
     monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("picotorch", "no_such"))
     has_facts(monkeypatch, mpy=mpy | ARMV7EMSP << 10)
     with protocol.Link(board.port) as conversation:
@@ -562,7 +563,7 @@ def test_a_native_module_that_is_too_large_or_not_built(call, board, native_modu
 
 def test_deploy_rejects_a_ptm_file_that_no_module_for_the_board_runs(call, board, native_modules,
                                                                   monkeypatch, tmp_path):
-    """Or takes a slower module, which runs it."""
+    """If a slower module runs the file, deploy selects that module."""
     monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("picotorch", "no_such"))
     ptm = tmp_path / "model.ptm"
     ptm.write_bytes(ptm_writer.compile_ptm(MODEL.read_bytes(), core="cortex-m4").data)
@@ -593,7 +594,7 @@ def test_deploy_rejects_a_ptm_file_that_no_module_for_the_board_runs(call, board
 ])
 def test_the_remedy_works_where_a_wheel_is_installed(call, board, native_modules, monkeypatch, machine,
                                                     remedy):
-    """It can put a model into a Pico's flash; all else needs a compiler."""
+    """A wheel can put a model into a Pico's flash; everything else needs a compiler."""
     facts_of = installing.facts_of
     monkeypatch.setattr(installing, "facts_of", lambda conversation: {
         **facts_of(conversation), "machine": machine})

@@ -30,8 +30,8 @@ def board():
 
 @pytest.fixture(autouse=True)
 def native_modules(tmp_path, monkeypatch):
-    """A folder as make natmod makes one, with files whose content is new each time that it is called,
-    so that all of them are copied."""
+    """Return a function that makes a folder like that of make natmod. Each call changes the content of
+    all files, so that all of them are copied."""
     def renew():
         renew.count += 1
         for name in ("armv7emsp-fast/_picotorch.mpy", "picotorch/__init__.mpy", "picotorch/errors.mpy"):
@@ -48,7 +48,7 @@ def native_modules(tmp_path, monkeypatch):
 
 
 def run(board, native_modules):
-    """The outputs' bytes."""
+    """Return the bytes of the outputs."""
     request, _ = parity.make_request(RunRequest(model=MODEL))
     request.timeout = protocol.ANSWER_TIMEOUT
     result = device_run.run(request, board.port)
@@ -68,15 +68,15 @@ def deploy_to_romfs(board, native_modules):
 
 
 def install(board, native_modules):
-    """The files of the native module and the runtime."""
+    """Install the native module and the runtime."""
     native_modules()
     wanted = installing.Needs([], frozenset())
     with protocol.Link(board.port) as conversation:
         return installing.install(conversation, installing.Installed(), wanted, lambda *told: None)
 
 
-# A stall lasts until the wait for an answer ends, so there are fewer stalls. make test-rest runs the
-# first, the last and some between.
+# A stall lasts until the wait for an answer ends, so there are fewer stalls. make test-rest tries the
+# first place, the last and some between.
 PLACES = {run: {"cut": 15, "stall": 5, "garble": 15, "reset": 15},
           **{step: {"cut": 5, "stall": 2, "garble": 5, "reset": 5}
              for step in (deploy, deploy_to_romfs, install)}}
@@ -89,7 +89,7 @@ def test_there_are_50_places_of_a_run_and_of_a_deploy():
 
 
 def tried(places):
-    """Numbers of the places that are tried, spread over all."""
+    """Return the numbers of the places that are tried, spread over all places."""
     some = min(places, MAX_PLACES)
     return sorted({round(i * (places - 1) / max(some - 1, 1)) for i in range(some)})
 
@@ -108,7 +108,7 @@ def test_a_fault_is_named_and_the_next_try_works(board, native_modules, monkeypa
             with monkeypatch.context() as patch:
                 patch.setattr(protocol, "ANSWER_TIMEOUT", 2.5)  # seconds; for two busy cores
                 assert step(board, native_modules) == wanted
-            assert kind == "garble"  # which is found, and the message sent again
+            assert kind == "garble"  # the error is found, and the message sent again
         except Error as error:
             failed += 1
             assert error.code in (ACCESS_FAILED, INVALID_STATE, INTERNAL), error
@@ -121,7 +121,7 @@ def test_a_fault_is_named_and_the_next_try_works(board, native_modules, monkeypa
 
 
 def test_an_interruption_between_files_keeps_the_old_files(board, monkeypatch):
-    """The model is copied already, but has its name only when its data files are there, too."""
+    """The model is copied already, but gets its name only after its data files."""
     folder = FOLDER / "external_two_files"
     new = [folder / "model.pte", *sorted(folder.glob("*.ptd"))]
     paths = [f"/mixed/{file.name}" for file in new]

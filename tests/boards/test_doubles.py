@@ -58,7 +58,7 @@ def operands(rng, bits=64, exponent=52, listed=REALS):
 
 
 def assert_same(found, wanted, given):
-    """Bits of numbers; any NaN is like another."""
+    """Compare the bits of numbers; all NaNs are equal."""
     differ = (found.view(np.uint64 if found.itemsize == 8 else np.uint32)
               != wanted.view(np.uint64 if found.itemsize == 8 else np.uint32))
     differ &= ~(np.isnan(found) & np.isnan(wanted))

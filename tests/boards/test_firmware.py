@@ -151,7 +151,7 @@ def boot(board_name, script, sections=None, **options):
 
 @pytest.fixture(scope="module", params=BOARDS)
 def all_cases(request):
-    """The board's name, and the result of one boot that goes through ALL_CASES."""
+    """Return the board's name, and the result of one boot that runs ALL_CASES."""
     job = Job(SECTIONS)
     job.add_settings("settings", {"method": "forward", "expression": "a=b"})
     job.add("script", mpy.compile_script(ALL_CASES))
@@ -226,7 +226,7 @@ def test_wrong_arguments_are_named_errors(all_cases):
 
 
 def ticks_of_the_counter(board_name, instructions):
-    """Ticks of the board's timer in a time of so many instructions."""
+    """Return the ticks of the board's timer during a number of instructions."""
     counter = tomllib.loads((BOARDS_DIR / board_name / "board.toml").read_text())["counter"]
     return instructions * counter["instruction_ns"] / counter["tick_ns"]
 
@@ -295,7 +295,7 @@ def test_copies_are_exact_at_every_alignment(board_name):
     assert boot(board_name, COPIES).lines == ["checked"]
 
 
-# ARMv7-M's; expected_fault() has those of other architectures.
+# Faults on ARMv7-M; expected_fault() has the faults of other architectures.
 FAULTS = {
     "unaligned": ("UsageFault", "CFSR 01000000"),
     "address": ("BusFault", "BFAR fffffff0"),
@@ -305,14 +305,14 @@ FAULTS = {
 }
 
 
-# A stack that has overflown cannot take the registers that the exception entry pushes.
+# A stack that has overflowed has no room for the registers that the exception entry pushes.
 LOST_IN_OVERFLOW = ["r0", "r1", "r2", "r3", "r12", "lr", "pc", "xpsr"]
 KEPT_IN_OVERFLOW = ["sp", "r4", "r5", "r6", "r7", "r8", "r9", "r10", "r11"]
 FAULT_STATUS = ["CFSR", "HFSR", "MMFAR", "BFAR"]
 
 
 def expected_fault(board, kind):
-    """The exception's name, a detail of the report, and the registers that are not in it."""
+    """Return the exception's name, a detail of the report, and the registers that the report lacks."""
     name, detail = FAULTS[kind]
     missing = LOST_IN_OVERFLOW if kind == "stack" else []
     if board.core == "cortex-m0plus":
@@ -434,7 +434,7 @@ END = "import _board; _board.exit(0)\r"
 
 @pytest.mark.parametrize("board_name", with_prompt(BOARDS))
 def test_the_repl_evaluates_and_control_d_is_a_soft_reset(board_name):
-    """A name is gone, a file is still there; heap locked or not."""
+    """A soft reset removes names and keeps files, whether the heap is locked or not."""
     status, output = repl("import micropython, os; f = open('kept', 'w'); f.close()\r"
                           "print(6 * 7)\rmicropython.heap_lock()\r\x04"
                           f"import os; print(os.listdir(), 'f' in globals())\r{END}", board_name)
@@ -500,8 +500,8 @@ WATCH_SUBNORMAL = {"activation", "normalization", "products"}
 
 @pytest.mark.parametrize("board_name", BOARDS)
 def test_portable_kernels_round_as_the_twin_does(board_name):
-    """No fused multiply-add, which rounds once, and float vectors of Helium, which have no subnormal
-    numbers, only where kernels/arch/float_vectors.h watches for them."""
+    """The twin has no fused multiply-add, which rounds once. Float vectors of Helium have no subnormal
+    numbers, so kernels may use them only where kernels/arch/float_vectors.h checks for such numbers."""
     folder = emulator.firmware_path(load_board(board_name)).parent / "kernels"
     for path in [*sorted(folder.glob("extra/*/*.o")), *sorted(folder.glob("portable/*.o"))]:
         listing = subprocess.check_output(["arm-none-eabi-objdump", "-d", path], text=True)

@@ -28,7 +28,7 @@ def uf2(blocks, family=PICO):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """No tool is installed, and no drive mounted."""
+    """Return a folder on a computer without tools and without a mounted drive."""
     hide(tmp_path, monkeypatch)
     monkeypatch.setattr(flash_tools, "_WAIT", 1.0)
     (tmp_path / "fw.uf2").write_bytes(uf2(3))
@@ -85,8 +85,9 @@ def test_a_uf2_that_is_none_of_the_board(call, folder, data, text):
 
 
 def test_uf2_files_of_other_builders(call, folder):
-    """The first block of MicroPython's Pico 2 firmware has its own family, is 0 of 2 and alone; of
-    its port samd no block names a family; a file may be one for each of two chips."""
+    """The first block of MicroPython's Pico 2 firmware has a family of its own and is block 0 of 2,
+    without a block 1. No block of the port samd has a family. One file may contain firmware for two
+    chips."""
     files = {"RPI_PICO2": uf2(2, ABSOLUTE)[:512] + uf2(3, 0xE48BFF59),
              "ADAFRUIT_ITSYBITSY_M4_EXPRESS": without_family(uf2(2)),
              "RPI_PICO": uf2(3, 0xE48BFF59) + uf2(2)}
@@ -234,7 +235,7 @@ def test_a_model_for_a_pico_becomes_a_uf2(call, folder, monkeypatch, name):
 
 @pytest.fixture
 def wheel(folder, monkeypatch):
-    """No sources, and a firmware for a Pico that is brought; it is called in an empty folder."""
+    """Simulate a wheel: no sources, and a firmware for a Pico. The current folder is empty."""
     brought = folder / "build" / "RPI_PICO" / "firmware.bin"
     brought.parent.mkdir(parents=True)
     brought.write_bytes(bytes(1000))
@@ -246,7 +247,7 @@ def wheel(folder, monkeypatch):
 
 
 def test_a_dry_run_with_a_model_writes_no_file(call, wheel):
-    """With a wheel, the command firmware writes into the folder of its caller."""
+    """With a wheel, the command firmware writes into the current folder."""
     older = wheel / "RPI_PICO.uf2"
     for content in (None, b"of the user"):
         if content:
@@ -258,7 +259,7 @@ def test_a_dry_run_with_a_model_writes_no_file(call, wheel):
         assert (older.read_bytes() if older.exists() else None) == content
 
 
-DRY = {"flash": lambda board: ("flash", ADD, "--board", board)}  # by the command with a --dry-run
+DRY = {"flash": lambda board: ("flash", ADD, "--board", board)}  # the commands with a --dry-run
 
 
 def test_each_command_with_a_dry_run_is_tried():
@@ -270,7 +271,7 @@ def test_each_command_with_a_dry_run_is_tried():
 @pytest.mark.parametrize("board", flash_tools.board_names())
 @pytest.mark.parametrize("name", DRY)
 def test_a_dry_run_starts_sends_and_writes_nothing(call, folder, monkeypatch, name, board):
-    """It prints what would build the firmware and what would flash it, at once."""
+    """The command prints at once how it would build the firmware, and how it would flash it."""
     def refuse(*arguments, **named):
         raise AssertionError(f"it does: {arguments}")
 
@@ -310,7 +311,7 @@ def test_firmware_reports_a_replaced_file(call, wheel):
 
 
 def test_a_ptm_file_for_another_core_is_rejected(call, wheel, monkeypatch):
-    """By all that would bring it onto a Pico, before a file is written."""
+    """Every command for a Pico rejects the file before it writes anything."""
     built = []
     monkeypatch.setattr(rp2, "_prebuilt", built.append)
     monkeypatch.setattr(kernels_in_flash, "_prebuilt", built.append)

@@ -28,7 +28,7 @@ def path_of(name):
 
 
 def renamed(name, folder, stem=None):
-    """Return a file with a fixture's program, which has the name of the fixture."""
+    """Write a fixture's program to a file, named as the fixture or `stem`."""
     path = folder / f"{stem or name}.pte"
     path.write_bytes(bytes_of(name))
     return path
@@ -49,7 +49,7 @@ DIFFERENCES = {  # by the name of the file
 
 @pytest.fixture(scope="module")
 def firmware():
-    """MicroPython's own qemu port with the kernels of NAMES and the models FROZEN."""
+    """Build MicroPython's own qemu port with the kernels of NAMES and the models FROZEN."""
     programs = {name: open_program(bytes_of(name)) for name in NAMES}
     return Path(ports.build("MPS2_AN385", programs, list(FROZEN.items()), ("tracer",)).outputs[0])
 
@@ -62,13 +62,13 @@ def frozen(firmware):
 
 @pytest.fixture(scope="module")
 def plain():
-    """A board whose firmware has no models."""
+    """Start a board whose firmware has no models."""
     with Board() as board:
         yield board
 
 
 def connected(call, command, model, board):
-    """Return what a command reports of the board."""
+    """Return the part of a command's report about the board."""
     status, out, err = call(command, model, "--port", board.port, "--json")
     entry = json.loads(out)
     assert status == 0, (entry["error"] if "error" in entry else entry, err)
@@ -77,7 +77,7 @@ def connected(call, command, model, board):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_frozen_model_runs_in_place(call, frozen, command):
-    """By its content: it has another name."""
+    """The model is found by its content, under another name."""
     found = connected(call, command, path_of("int8_ds_cnn"), frozen)
     assert (found["model_at"], found["in_place"]) == ("picotorch_models.kws", True)
     assert found["frozen_not_used"] is None
@@ -86,7 +86,8 @@ def test_the_frozen_model_runs_in_place(call, frozen, command):
 
 @pytest.mark.parametrize(("command", "name"), list(zip(COMMANDS, DIFFERENCES, strict=True)))
 def test_a_frozen_model_with_other_bytes_is_named_and_not_used(call, frozen, tmp_path, command, name):
-    """Short, damaged, and the one that picotorch flash puts there, which is called model."""
+    """The frozen model is shorter, or damaged, or another model with the name `model`, which picotorch
+    flash uses."""
     path = renamed("add_5" if name == "other" else name, tmp_path, name)
     found = connected(call, command, path, frozen)
     assert (found["model_at"], found["in_place"]) == (None, False)
@@ -209,7 +210,7 @@ def test_size_does_not_count_a_frozen_model(call, frozen, tmp_path):
     text = call("size", path_of("int8_ds_cnn"), "--port", frozen.port)[1]
     (row,) = (line for line in text.splitlines() if "picotorch_models.kws, used in place" in line)
     assert f"{found['memories']} " in row.replace(",", "") and row.endswith("fits")
-    found = room(call, renamed("mlp", tmp_path), frozen)  # it has other bytes
+    found = room(call, renamed("mlp", tmp_path), frozen)  # with other bytes
     assert (found["model_at"], found["in_place"], found["fits_in_place"]) == (None, False, False)
 
 
@@ -225,7 +226,7 @@ def test_size_and_run_agree_on_where_a_model_is(call, plain, put_module, tmp_pat
 
 
 def test_an_unknown_size_never_fits(call, plain, put_module, monkeypatch):
-    """Memory of a backend that is missing, beside a model in place."""
+    """The size is unknown because the backend is missing; the model is in place."""
     model = path_of("delegated")
     data = model.read_bytes()
     with protocol.Link(plain.port) as conversation:

@@ -1,5 +1,5 @@
 """Test kernels and a model in the flash behind MicroPython's own RPI_PICO firmware: bytes, heap, and
-the errors if they are missing, damaged or of another build."""
+the errors if they are missing, damaged or from another build."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ ROOM = kernels_in_flash.BOARDS[BOARD]
 FAMILY = rp2.BOARDS[BOARD].family
 MODEL = FOLDER / "int8_ds_cnn" / "model.pte"
 COMPILE = ["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m0plus", "-Os", "-ffunction-sections"]
-FREE = 100 * 1024  # bytes of heap that int8 ds_cnn, with all kernels, leaves to its user
+FREE = 100 * 1024  # minimum of free heap while int8 ds_cnn is loaded, with all kernels
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def firmware(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def package(firmware, tmp_path_factory):
-    """All kernels and int8 ds_cnn."""
+    """Build all kernels, and int8 ds_cnn."""
     folder = tmp_path_factory.mktemp("package")
     entry = kernels_in_flash.build(BOARD, {}, [("model", MODEL.read_bytes())], firmware, folder)
     left_out = {"aten::randint.low_out", "aten::_unique2.out", *(f"aten::{name}.out" for name in (
@@ -47,7 +47,7 @@ def package(firmware, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory):
-    """Compile int8 ds_cnn to an image without prepared weights."""
+    """Compile int8 ds_cnn to a .ptm file without packed weights."""
     path = tmp_path_factory.mktemp("image") / "model.ptm"
     path.write_bytes(ptm_writer.compile_ptm(MODEL.read_bytes()).data)
     return path
@@ -55,7 +55,7 @@ def image(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def port(firmware, package):
-    """The port of a Pico that has both UF2 files behind the firmware, after install.py."""
+    """Return the port of a Pico with the firmware and both UF2 files, after install.py."""
     with pico.emulated(firmware, package / "kernels.uf2", package / "models.uf2") as port:
         printed = on_pico.mpremote(port)("mount", package, "run", package / "install.py")
         assert "picotorch for armv6m is in /lib" in printed
@@ -64,7 +64,7 @@ def port(firmware, package):
 
 @pytest.fixture(scope="module")
 def mpremote(port):
-    """Start mpremote with that Pico."""
+    """Return a function that runs mpremote with that Pico."""
     return on_pico.mpremote(port)
 
 
@@ -82,7 +82,7 @@ def run(mpremote, folder, name="model", path=MODEL):
 
 
 def said(mpremote, name, *before):
-    """The text of the RuntimeError of an import."""
+    """Return the text of the RuntimeError that an import raises."""
     code = f"try:\n import {name}\nexcept RuntimeError as error:\n print('said', error)"
     return mpremote(*before, "exec", code).rpartition("said ")[2].strip()
 
@@ -92,7 +92,7 @@ def test_all_kernels_run_from_flash_as_on_the_twin(mpremote):
 
 
 def test_commands_use_the_kernels_and_the_model_in_flash(call, port):
-    """By --port: parity and profile send no model, and deploy copies neither module nor model."""
+    """With --port, parity and profile send no model, and deploy copies neither module nor model."""
     status, out, error = call("parity", MODEL, "--port", port, "--json")
     assert (status, error) == (0, "")
     entry = json.loads(out)
@@ -108,7 +108,7 @@ def test_commands_use_the_kernels_and_the_model_in_flash(call, port):
 
 
 def test_the_module_in_the_heap_uses_more_heap(call, mpremote, tmp_path):
-    """With int8 ds_cnn's kernels only."""
+    """The module has only the kernels of int8 ds_cnn."""
     status, _, _ = call("natmod", "--models", MODEL, "--arch", ROOM.arch, "--output", tmp_path)
     assert status == 0
     module = tmp_path / ROOM.arch / "_picotorch.mpy"
@@ -117,7 +117,8 @@ def test_the_module_in_the_heap_uses_more_heap(call, mpremote, tmp_path):
 
 
 def test_modules_for_its_ptm_file_use_less_heap(call, firmware, image, tmp_path):
-    """With its kernels in flash, then in the heap, then small there."""
+    """The kernels are in flash, then in the heap as a fast module, then in the heap as a small module.
+    """
     programs = {"image": open_program(image.read_bytes())}
     package = tmp_path / "package"
     kernels_in_flash.build(BOARD, programs, [("image", image.read_bytes())], firmware, package)
@@ -153,7 +154,7 @@ def test_install_rejects_a_file_system_where_the_kernels_are(mpremote, package):
 
 
 def damaged(path, at, folder):
-    """The UF2 file with another bit, where it still is a UF2 file."""
+    """Write the UF2 file with one bit changed, as a valid UF2 file."""
     blocks = list(uf2.read(path.read_bytes()))
     data = bytearray(b"".join(block.data for block in blocks))
     data[at] ^= 0x10
@@ -209,7 +210,8 @@ def test_contents_that_do_not_fit_are_rejected(tmp_path):
 
 @pytest.mark.parametrize("name", ["install.py", "kernels.uf2", "models.uf2", "picotorch_models.py"])
 def test_files_of_others_are_not_replaced(call, monkeypatch, tmp_path, name):
-    """Or deleted, where there is no model; those of an earlier call are."""
+    """Without a model, these files are not deleted either. Files of an earlier call are replaced or
+    deleted."""
     for get in ("_make", "_prebuilt"):
         monkeypatch.setattr(kernels_in_flash, get, lambda *_: (set(), bytes(8), bytes(8)))
     arguments = ("natmod", "--flash", BOARD, "--output", tmp_path)
@@ -234,12 +236,12 @@ def test_an_install_py_of_others_is_not_replaced(call, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["install.py"]
 
 
-# ---- where a wheel is installed, which brings the kernels
+# ---- where a wheel is installed, which contains the kernels
 
 
 @pytest.fixture
 def wheel(package, tmp_path, monkeypatch):
-    """As it is there: no sources, but the files that make wheel takes."""
+    """Simulate an installed wheel: no sources, but the files that make wheel includes."""
     prebuilt = tmp_path / "build"
     for name in ("kernels.uf2", f"{ROOM.arch}/_picotorch.mpy"):
         (prebuilt / BOARD / name).parent.mkdir(parents=True, exist_ok=True)
@@ -289,7 +291,7 @@ def test_options_that_go_with_flash(call):
 
 
 def test_kernels_that_call_the_module_are_rejected(tmp_path):
-    """The address of the module is only known when MicroPython loads it."""
+    """MicroPython knows the address of the module only when it loads it."""
     natmod = stock.REPOSITORY / "port" / "natmod"
     objects = []
     for name, code in (

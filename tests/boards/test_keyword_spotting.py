@@ -46,7 +46,7 @@ def test_class_and_outputs_are_pytorchs_and_the_twins(results):
 
 
 def test_unseen_words(results):
-    """As many are right as when the model was trained: it has 40 of each class."""
+    """The rate of right answers is that of the training, with 40 examples of each class."""
     random = np.random.default_rng(3000)
     words = [i for i in range(len(WORDS)) for _ in range(20)]
     audio = [[spoken(WORDS[i], random)[None]] for i in words]

@@ -14,7 +14,8 @@ board_config = load_tool("board_config")
 
 
 def sections_without_content(script):
-    """Give (memory, memory of the load address) of each, which has to be named."""
+    """Return (memory, memory of the load address) of each section without content. The script has to
+    name both."""
     found = re.findall(r"^    \.\w+ \(NOLOAD\)[^}]*\} > (\w+)(?: AT > (\w+))?$", script, re.MULTILINE)
     assert len(found) == script.count("(NOLOAD)") > 0
     return found

@@ -20,14 +20,14 @@ from support.tiers import with_prompt
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-# Of each kind of console and of memory; the small one has 32 KB of files and cannot write its ROMFS.
+# Boards of each kind of console and memory. SMALL has 32 KB for files and cannot write its ROMFS.
 LARGE, SMALL = ["mps2-an386", "mps3-an547"], "netduinoplus2"
 BOARDS = [*LARGE, SMALL]
 END = "import _board; _board.exit(0)"
 
 
 class Remote:
-    """A board, and mpremote with each call's commands."""
+    """A board, and calls of mpremote with commands for it."""
 
     def __init__(self, board, romfs=None):
         self.board, self.romfs = load_board(board), romfs
@@ -51,7 +51,7 @@ class Remote:
         return self._listening.__exit__(*raised)
 
     def start(self, *commands):
-        """commands: lists of words, joined by mpremote's +."""
+        """Start mpremote. commands: lists of words, joined by mpremote's +."""
         words = [str(word) for command in commands for word in (*command, "+")]
         return subprocess.Popen([sys.executable, "-m", "mpremote", "connect", self.port, *words],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -97,7 +97,7 @@ def test_exec_eval_run_and_soft_reset(remote, tmp_path):
 
 
 def test_files_are_copied_both_ways_and_survive_resets(remote, tmp_path):
-    """One that is larger than the console's buffer, with every byte."""
+    """The file has every byte, and is larger than the console's buffer."""
     sent = bytes(range(256)) * 5 + b"end"
     (tmp_path / "sent").write_bytes(sent)
     said = remote(["mkdir", ":lib"], ["cp", tmp_path / "sent", ":lib/sent"], ["soft-reset"],
@@ -123,8 +123,8 @@ def test_a_file_without_room_is_rejected_and_the_others_stay(small, tmp_path):
 
 
 def test_boot_and_main_run_as_on_other_boards(large, tmp_path):
-    """boot.py always, main.py where nobody waits in the raw REPL; an exception in one of them ends no
-    more than itself."""
+    """boot.py always runs, main.py unless a client waits in the raw REPL. An exception in one of them
+    ends only that one."""
     (tmp_path / "boot.py").write_text("booted = 1\n1 / 0\n")
     (tmp_path / "main.py").write_text("print('ma' + 'in')\n")
     large(["cp", tmp_path / "boot.py", tmp_path / "main.py", ":"])
@@ -159,7 +159,7 @@ def test_a_program_of_a_client_that_has_gone_is_interrupted(large, tmp_path, cut
 
 @pytest.mark.thorough
 def test_a_client_that_goes_in_the_middle_of_a_transfer_leaves_a_usable_board(small):
-    """At each step of raw paste mode."""
+    """The client leaves at each step of raw paste mode."""
     paste = b"\x05A\x01"
     for typed in (paste, paste + b"print(1", paste + b"#" * 900, b"print(1\x04", b"x" * 2000):
         transport = SerialTransport(small.port)
@@ -170,7 +170,7 @@ def test_a_client_that_goes_in_the_middle_of_a_transfer_leaves_a_usable_board(sm
 
 
 def test_bytes_on_stdin_arrive_all_whatever_they_are(remote):
-    """Faster than they are read, ctrl-C and ctrl-D among them."""
+    """The bytes arrive faster than the script reads them, and include ctrl-C and ctrl-D."""
     sent = bytes(range(256)) * 64
     script = (f"import sys, micropython, hashlib\nmicropython.kbd_intr(-1)\nsum = hashlib.sha256()\n"
               f"block = bytearray(512)\nsys.stdout.write('?')\nfor _ in range({len(sent) // 512}):\n"
@@ -188,7 +188,7 @@ def test_bytes_on_stdin_arrive_all_whatever_they_are(remote):
 
 
 def test_pyboard_talks_to_it_too(tmp_path):
-    """MicroPython's older tool, over a pseudoterminal."""
+    """pyboard is MicroPython's older tool; it connects to a pseudoterminal."""
     tree = Path(os.environ.get("MICROPYTHON_DIR") or REPOSITORY / "build" / "micropython")
     (tmp_path / "file").write_bytes(b"0123456789")
     with prompt.listening(load_board(LARGE[0]), "pty") as (port, _):
@@ -215,7 +215,8 @@ print(bytes(module.forward(x).data).hex())
 
 
 def execute(remote, path, tmp_path, *first):
-    """Bytes of heap that the model at a path took, and its output, of the fixture's first inputs."""
+    """Return the bytes of heap that the model at a path uses, and its output for the fixture's first
+    inputs."""
     run = INT8.runs[0]
     (tmp_path / "x").write_bytes(run.inputs[0].tobytes())
     (tmp_path / "execution.py").write_text(EXECUTION.format(path=path))
@@ -225,8 +226,8 @@ def execute(remote, path, tmp_path, *first):
 
 
 def romfs_image(model, alignment=16, beside=0):
-    """An image as mpremote writes it, with the model's bytes so far beside an alignment: others before
-    and behind it, as an image has an even size."""
+    """Return a ROMFS image as mpremote writes it. The model starts `beside` bytes behind a multiple of
+    `alignment`. Other files surround it, because an image has an even size."""
     for before, behind in itertools.product(range(alignment), range(2)):
         writer = VfsRomWriter()
         writer.mkfile("before", bytes(before))

@@ -33,7 +33,7 @@ def files(arch, small=False):
 
 
 def files_of(arch, kind, operators=None):
-    """Module, with the kernels of these operators or with all, and runtime."""
+    """Return the module, with the kernels of these operators (None: of all), and the runtime."""
     module = native_module.link(arch, operators, kind)
     runtime = native_module.BUILD / "picotorch"
     left_out = native_module.left_out(kind)
@@ -52,14 +52,15 @@ def run_script(arch, target, script, models, folder, small=False, options=()):
 
 
 def without_texts(line):
-    """An error as a small module has it: name, number, subject and sizes."""
+    """Return a line with an error as a small module prints it: name, number, subject and sizes."""
     return line.partition("B available")[0]
 
 
 @pytest.mark.parametrize("small", [False, True], ids=["fast", "small"])
 @pytest.mark.parametrize(("arch", "target"), TARGETS)
 def test_runs_as_the_twin_to_the_byte(arch, target, small, models, tmp_path):
-    """Outputs and pools of an int8 and an fp32 model, the heap locked, and a failure between."""
+    """The test compares outputs and pools of an int8 and an fp32 model with the heap locked, and after
+    a failure."""
     lines = run(arch, target, "models.py", models, tmp_path, small)
     wanted = built_ports.twin_lines(NAMES)
     if small:
@@ -70,8 +71,8 @@ def test_runs_as_the_twin_to_the_byte(arch, target, small, models, tmp_path):
 @pytest.mark.parametrize(("arch", "target", "is_ptm"), [("armv6m", "microbit", False),
                                                            ("armv7m", "netduino2", True)])
 def test_a_small_machine_runs_it_from_flash(arch, target, is_ptm, models, tmp_path):
-    """A Cortex-M0 with 256 KB of RAM, and an M3 with 128 KB, which has no room for .pte files: int8
-    ds_cnn, the module read from a ROMFS."""
+    """A Cortex-M0 with 256 KB of RAM runs a .pte file of int8 ds_cnn. A Cortex-M3 with 128 KB has no
+    room for .pte files, and runs a .ptm file. Both read the module from a ROMFS."""
     stock.need(target)
     model = models["int8_ds_cnn"]
     if is_ptm:
@@ -92,8 +93,8 @@ def test_a_small_machine_runs_it_from_flash(arch, target, is_ptm, models, tmp_pa
 
 @pytest.mark.parametrize(("arch", "target"), (TARGETS[0], TARGETS[3], TARGETS[-1]))
 def test_errors_leave_everything_usable(arch, target, models, tmp_path):
-    """Bad files, 200 refusals whose tracebacks grow on an open heap, no stack, and callbacks that were
-    scheduled: they run while the method does."""
+    """The errors are bad files, 200 refusals whose tracebacks grow on an open heap, a stack overflow,
+    and scheduled callbacks, which run while the method runs."""
     lines = run(arch, target, "native_module.py", models, tmp_path)
     no_number = "InvalidArgument (0x12): input 0: is a tensor; give its data"
     assert lines == [
@@ -162,7 +163,7 @@ def test_the_module_of_one_model_is_small(call, package):
 
 
 def test_the_module_with_all_kernels_is_small(call, tmp_path):
-    """Unless it shall be fast; each report says what that costs."""
+    """--optimize speed builds the fast module. Each report states the cost of the choice."""
     made = {}
     for options in ([], ["--optimize", "speed"]):
         status, out, _ = call("natmod", "--arch", "armv7emsp", "--output", tmp_path, *options)
@@ -180,7 +181,7 @@ def test_the_module_with_all_kernels_is_small(call, tmp_path):
 
 
 def test_cost_of_a_small_module(models, tmp_path):
-    """The instructions of int8 ds_cnn that the command states."""
+    """The small module costs the instructions that the command states for int8 ds_cnn."""
     script = """
 import uctypes
 from picotorch import (
@@ -239,8 +240,8 @@ say(ds_cnn[:1000])
 
 
 def test_the_module_reads_memory_only():
-    """A literal in a function stays in the file: it has to be a text of an error, which only people
-    read. What C reads is an array: static const char name[] = "trunc"."""
+    """A literal in a function stays in the file, so it must be a text of an error, which only people
+    read. C code reads arrays: static const char name[] = "trunc"."""
     folder = stock.make_module("armv7emsp").parent
     found = [(path.name, text) for path in sorted((folder / "kernels").rglob("*.o"))
              for section in object_files.read_objects(path)[0].sections.values()
@@ -291,7 +292,7 @@ def test_install_rejects_a_module_that_does_not_fit_before_it_copies(call, packa
     (False, False, "build with --models"), (False, True, "build with --models"),
     (True, True, native_module.FIRMWARE)])
 def test_the_remedy_of_install_is_a_smaller_module(call, package, programs, small, remedy, tmp_path):
-    """The remedy is never an option that the module was built with already."""
+    """The remedy is never an option that the module was built with."""
     built, _ = package(call)
     shutil.copytree(built, tmp_path / "package")
     given = native_module._remedy(native_module.Kind(small=small), programs)

@@ -20,13 +20,13 @@ WANTED = [line for name in ("loop", "long")
 
 
 def models(size):
-    """size: of the plane of `long`."""
+    """Return the models. size: of the plane of `long`."""
     return {"loop": endless_loop(), "long": long_instruction(size, FLOAT),
             "short": fixture_store.load("add_5").pte}
 
 
 def files(arch, small, programs):
-    """Module, runtime and models, by their paths on the board."""
+    """Return the module, the runtime and the models, by their paths on the board."""
     programs = {name: open_program(data) for name, data in programs.items()}
     module = native_module.link(arch, needed_operators(programs),
                                 native_module.kind_for(programs, small))
@@ -43,7 +43,7 @@ def python_of(programs):
 @pytest.mark.parametrize("small", [False, True] if SWEEP else [True],
                          ids=["fast", "small"] if SWEEP else ["small"])
 def test_ctrl_c_on_a_pico(small, tmp_path):
-    """It comes over USB, which the board looks at only where the module polls."""
+    """ctrl-C comes over USB, which the board reads only where the module polls."""
     programs = models(60)
     with pico.emulated(stock.pico_uf2(tmp_path / "firmware.uf2")) as port:
         mpremote = on_pico.mpremote(port)

@@ -26,7 +26,7 @@ def package(call, tmp_path):
 
 @pytest.fixture
 def served(package):
-    """The address of the folder on a web server of this computer."""
+    """Serve the folder on this computer, and return its address."""
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=package)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -36,7 +36,7 @@ def served(package):
 
 
 def test_a_module_from_mip_runs_as_the_twin(package, served, tmp_path):
-    """From a web server, then from the folder itself."""
+    """mip installs the package from a web server, then from the folder itself."""
     inputs = list(np.load(MODEL.parent / "inputs.npz").values())
     with pico.emulated(stock.pico_uf2(tmp_path / "firmware.uf2")) as port:
         mpremote = on_pico.mpremote(port)

@@ -18,14 +18,14 @@ from test_natmod import TARGETS
 
 pytestmark = pytest.mark.thorough
 
-# test_natmod.py runs programs on all of them.
+# test_natmod.py runs programs on all targets.
 SOME = ("unix", "mps2-an386-hard", "virt-rv32")
 OF_EACH_KIND = [(arch, target) for arch, target in TARGETS
                 if SWEEP or target in SOME or arch == "armv6m"]
 SCRIPT = stock.REPOSITORY / "tests" / "boards" / "ports" / "ptms.py"
 CORES = {"x64": None, "armv6m": "cortex-m0plus", "armv7m": "cortex-m3", "armv7emsp": "cortex-m4",
          "armv7emdp": "cortex-m7", "rv32imc": None}
-LACKED = "dim_order_ops::_to_dim_order_copy.out"  # by the compiled method of "casts"
+LACKED = "dim_order_ops::_to_dim_order_copy.out"  # the compiled method of "casts" lacks it
 
 
 def pte(name):
@@ -34,7 +34,7 @@ def pte(name):
 
 @functools.cache
 def ptm(name, core):
-    """The .ptm file of a fixture, with weights prepared for a core or for none."""
+    """Compile a fixture to a .ptm file, with weights packed for a core or for none."""
     return ptm_writer.compile_ptm(pte(name), core=core).data
 
 
@@ -57,7 +57,7 @@ def files(arch, small):
 
 
 def models_for(arch, small):
-    """run_...: what runs; the others are refused."""
+    """Return .ptm files by name. The module runs the files named run_..., and rejects the others."""
     core = None if small else CORES[arch]
     other = "cortex-m0plus" if arch != "armv6m" else "cortex-m4"
     return {"run_int8": ptm("int8_ds_cnn", core),
@@ -79,8 +79,9 @@ def twin_lines(models, folder):
 @pytest.mark.reliability
 @pytest.mark.parametrize(("arch", "target"), OF_EACH_KIND)
 def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
-    """Outputs of an int8 and an fp32 ptm with the heap locked, and after a failure; then what is
-    refused, each by its name. What to do is among the texts, which a small module has not."""
+    """The test compares outputs of an int8 and an fp32 .ptm file, with the heap locked and after a
+    failure. Each rejection has its own name. The remedies are in the texts, which a small module lacks.
+    """
     stock.need(target)
     models = models_for(arch, small)
     lines = stock.run(target, SCRIPT.read_text(), files(arch, small), models, tmp_path)
@@ -103,8 +104,8 @@ def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    """Build the package for a .ptm file of int8 ds_cnn; return its folder and the report. It is small
-    unless the .ptm file has packed weights."""
+    """Build the package for a .ptm file of int8 ds_cnn, and return its folder and the report. The
+    module is small unless the .ptm file has packed weights."""
     folder = tmp_path_factory.mktemp("package")
     (folder / "model.ptm").write_bytes(ptm("int8_ds_cnn", CORES["armv7emsp"]))
     (folder / "plain.ptm").write_bytes(ptm("int8_ds_cnn", None))
@@ -148,7 +149,7 @@ def test_parts_that_ptm_files_do_not_use_are_not_copied(call, package):
 
 
 def test_nothing_of_it_reads_pte_files(call, package):
-    """By the linker's map: what is for .pte and .ptd files alone is not in it."""
+    """The linker's map has no function that only .pte and .ptd files need."""
     package(call, False)
     module = native_module.link("armv7emsp", operators(), kind(False))
     sections = firmware_map.sections(module.with_suffix(".map"))
@@ -158,8 +159,8 @@ def test_nothing_of_it_reads_pte_files(call, package):
 
 
 def test_kernels_are_the_same_with_and_without_pte_files():
-    """Kernels beside the core are taken from the module for .pte files: neither they nor the headers
-    that they include are compiled otherwise without such files."""
+    """The build takes kernels from the module for .pte files. So the option that removes .pte files
+    must not change the code of kernels or of the headers that they include."""
     folder = stock.REPOSITORY / "kernels"
     public = {f"picotorch/{name}.h" for name in ("kernel", "schema", "config")}
     texts = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*.*")

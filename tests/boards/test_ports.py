@@ -32,7 +32,7 @@ def twin_lines():
 
 
 def test_the_unix_port_runs_as_the_twin_with_sanitizers(frozen, twin_lines):
-    """With the kernels of the two models; another is refused."""
+    """The port has the kernels of two models, and rejects a third model."""
     programs = {name: Program.load(BufferDataLoader(data)) for name, data in frozen}
     program = built_ports.build_sanitized(programs, frozen)
     assert b"__asan_init" in Path(program).read_bytes()
@@ -49,7 +49,7 @@ except picotorch.Error as error:
 
 
 def test_the_qemu_port_runs_as_the_twin(call, twin_lines):
-    """With all kernels."""
+    """The port has all kernels."""
     models = [f"--frozen-model={name}={FIXTURES / name / 'model.pte'}" for name in NAMES]
     status, out, _ = call("firmware", "--board", "MPS2_AN385", *models, "--json")
     entry = json.loads(out)
@@ -60,7 +60,7 @@ def test_the_qemu_port_runs_as_the_twin(call, twin_lines):
 
 @pytest.mark.parametrize("name", [name for name, board in ports.boards().items() if board.submodules])
 def test_a_board_builds_where_its_submodules_are(call, name):
-    """NUCLEO_F446RE has too little flash for any model."""
+    """The test checks the build only: NUCLEO_F446RE has too little flash for any model."""
     board = ports.boards()[name]
     try:
         ports.tree_of(board)
@@ -117,7 +117,7 @@ def test_a_folder_without_micropython_is_rejected(call, monkeypatch, tmp_path):
     (["--models", FIXTURES / "add_1" / "model.pte"], "fewer models, or a board with more flash"),
 ])
 def test_a_model_that_does_not_fit_is_reported_in_bytes(call, monkeypatch, tmp_path, models, remedy):
-    """A make that ends as a linker does where a board is too small."""
+    """The fake make fails as a linker does for a board that is too small."""
     (tmp_path / "make").write_text("""#!/bin/sh
 echo "ld: firmware.elf section \\`.text' will not fit in region \\`FLASH_TEXT'"
 echo "ld: region \\`FLASH_TEXT' overflowed by 47252 bytes"

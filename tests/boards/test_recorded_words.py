@@ -1,7 +1,7 @@
 """Test a human voice on a Cortex-M4F: the inputs are recordings, and the class of each word is
 PyTorch's.
 
-The model has its log-mel front end in the program; tests/models/train_recordings.py made it. The
+The program of the model includes its log-mel front end; tests/models/train_recordings.py made it. The
 recordings come from Debian's package alsa-utils (make recordings).
 """
 
@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def results(runs, audio):
-    """Outputs for each second of audio."""
+    """Return the outputs for each second of audio."""
     first, *further = [[one[None].astype("float32")] for one in audio]
     request = Request((FOLDER / "model.pte").read_bytes(), "recorded_words", first, further=further,
                       pool_size=1 << 16, temp_size=1 << 16)

@@ -34,9 +34,9 @@ def board():
 
 @pytest.fixture
 def has(board, tmp_path, monkeypatch):
-    """has(path, operators, ...): what the board says of its native module, which was built without
-    `left_out`. It has real files, but can
-    load no native module: what it runs is the firmware's."""
+    """Return has(path, operators, ...), which sets what the board reports about its native module. The
+    module was built without `left_out`. The board has real files but cannot load a native module; it
+    runs the firmware's."""
     real = stock.native_module.BUILD / "picotorch"
     if not real.is_dir():
         stock.make_module("armv7emsp")
@@ -75,7 +75,7 @@ def test_the_module_gets_the_operators_of_both(call, board, has):
     status, out, err = call("deploy", MUL, "--port", board.port)
     assert status == 0, err
     assert "the native module had no kernels for aten::mul.out: it is renewed" in out
-    assert f"{MODULE} is installed" in out and "errors.mpy" not in out  # which is there already
+    assert f"{MODULE} is installed" in out and "errors.mpy" not in out  # it is installed already
     module = native_module.link("armv7emsp", ["aten::add.out", "aten::mul.out"]).read_bytes()
     assert on_board(board, MODULE) == checksum(module)
 
@@ -107,7 +107,7 @@ def test_a_module_with_the_features_stays(call, board, has, left_out):
 
 
 def test_the_full_module_is_not_selected_if_it_lacks_a_feature(call, board, has):
-    """make natmod leaves out complex arithmetic and .ptm files."""
+    """make natmod builds it without complex arithmetic and .ptm files."""
     built = stock.make_module("armv7emsp")
     assert native_module.features_of_file(built) == {"programs"}
     (installing.BUILD / "armv7emsp-fast").mkdir()
@@ -127,7 +127,7 @@ def test_the_full_module_is_not_selected_if_it_lacks_a_feature(call, board, has)
 
 
 def behind_progress(result):
-    """The result with the last line of stderr alone: before it are the files that were copied."""
+    """Return the result with only the last line of stderr; the lines before are the copied files."""
     status, out, error = result
     return status, out, error.splitlines(keepends=True)[-1]
 
@@ -136,14 +136,14 @@ def test_a_module_of_another_version_is_renewed(call, board, has, monkeypatch):
     monkeypatch.setattr(installing.picotorch, "__version__", "9.9")
     has(MODULE, ["aten::mul.out"])
     failed = behind_progress(call("deploy", MUL, "--port", board.port))
-    assert_error(failed, "NotSupported", "this computer 9.9")  # as our firmware's stays unchanged
+    assert_error(failed, "NotSupported", "this computer 9.9")  # our firmware's version stays
     module = native_module.link("armv7emsp", ["aten::mul.out"]).read_bytes()
     assert on_board(board, MODULE) == checksum(module)
 
 
 @pytest.mark.parametrize(("kind", "place"), [("cut", 25_000), ("stall", 40_000)])
 def test_a_failed_update_keeps_the_old_module(call, board, has, monkeypatch, kind, place):
-    """In the middle of the module: the connections before that one are shorter."""
+    """The connection breaks in the middle of the module; earlier breaks are too short for it."""
     has(MODULE, ["aten::add.out"])
     module = native_module.link("armv7emsp", ["aten::add.out", "aten::mul.out"]).read_bytes()
     board.fault = Fault(kind, place)
@@ -159,7 +159,8 @@ def test_a_failed_update_keeps_the_old_module(call, board, has, monkeypatch, kin
 
 def test_the_full_module_is_selected_if_no_other_can_be_built(call, board, has, monkeypatch,
                                                                   tmp_path):
-    """float64 tensors of the model may be only copied; what is sure to be needed is named."""
+    """The model may only copy its float64 tensors; the report names the features that it surely needs.
+    """
     monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
     built = installing.BUILD / "armv7emsp-fast" / "_picotorch.mpy"
     built.parent.mkdir()
@@ -180,7 +181,7 @@ def test_the_full_module_is_selected_if_no_other_can_be_built(call, board, has, 
 
 
 def test_a_feature_that_deploy_cannot_add_is_named(call, board, has):
-    """But not that of tensors which may be only copied."""
+    """The error omits the feature of tensors that the model may only copy."""
     model = FOLDER / "conv3d" / "model.pte"
     operators = needed_operators({"": open_program(model.read_bytes())})
     has(MODULE, operators, True, b"PTM VOLUMES\0")
@@ -224,7 +225,7 @@ def test_module_and_model_together_may_not_fit(call, board, has, monkeypatch):
 
 
 def test_on_stock_micropython(call, monkeypatch, tmp_path):
-    """An emulated Pico: one model, then one with another operator, and both run."""
+    """An emulated Pico runs one model, then one with another operator."""
     monkeypatch.setattr(installing, "BUILD", native_module.BUILD)
     firmware = stock.pico_uf2(tmp_path / "firmware.uf2")
     with pico.emulated(firmware) as port:
@@ -242,7 +243,7 @@ def test_on_stock_micropython(call, monkeypatch, tmp_path):
 
 
 def test_a_model_that_needs_most_of_the_heap_of_stock_micropython(call, monkeypatch, tmp_path):
-    """An emulated Pico: module, runtime, model and memories of int8 ds_cnn, as size says before."""
+    """An emulated Pico holds module, runtime, model and memories of int8 ds_cnn, as size predicted."""
     monkeypatch.setattr(installing, "BUILD", native_module.BUILD)
     firmware = stock.pico_uf2(tmp_path / "firmware.uf2")
     model = FOLDER / "int8_ds_cnn" / "model.pte"
@@ -265,7 +266,7 @@ def test_a_model_that_needs_most_of_the_heap_of_stock_micropython(call, monkeypa
 
 
 def test_a_ptm_file_on_stock_micropython(call, monkeypatch, tmp_path):
-    """An emulated Pico: the heap has room for int8 ds_cnn, its native module and its memories."""
+    """The heap of an emulated Pico has room for int8 ds_cnn, its native module and its memories."""
     monkeypatch.setattr(installing, "BUILD", native_module.BUILD)
     firmware = stock.pico_uf2(tmp_path / "firmware.uf2")
     model, ptm = FOLDER / "int8_ds_cnn" / "model.pte", tmp_path / "model.ptm"

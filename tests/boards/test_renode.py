@@ -1,4 +1,4 @@
-"""Test platforms and programs for Renode: the tests in renode/ on a double of Renode, and on Renode
+"""Test platforms and programs for Renode: the tests in renode/ run on a double of Renode, and on Renode
 itself if it is installed."""
 
 import ast
@@ -36,7 +36,7 @@ def toml_of(name):
 
 
 def entries(text):
-    """The entries of a .repl: {name: (type and place, attributes)}, without programs."""
+    """Return the entries of a .repl, {name: (type and place, attributes)}, without programs."""
     text = re.sub(r"'''\n.*?\n'''", "program", text, flags=re.DOTALL)
     found = {}
     for block in text.strip().split("\n\n"):
@@ -52,7 +52,7 @@ def test_renode_has_a_platform_for_each_board():
 
 
 def uart_of(toml):
-    """The entry of a board's UART, by its driver."""
+    """Return the entry of a board's UART, by its driver."""
     uart = toml["uart"]
     if uart["driver"] == "stm32":
         return (f"UART.STM32_UART @ sysbus <{uart['address']:#010x}, +0x100>",
@@ -86,7 +86,7 @@ def test_a_platform_matches_board_toml(name):
 
 
 def covered(found, start, size):
-    """Return whether the spans have all of these bytes."""
+    """Return True if the spans cover all of these bytes."""
     end = start + size
     for at, length in sorted(found):
         if at <= start < at + length:
@@ -108,14 +108,15 @@ def test_a_platform_has_each_memory_and_alias_once(name):
 @pytest.mark.parametrize("variant", ["run", "repl"])
 @pytest.mark.parametrize("name", RENODE_BOARDS)
 def test_a_platform_has_each_address_that_the_firmware_is_loaded_to(name, variant):
-    """Without the load segments of the ELF in a memory, `sysbus LoadELF` writes to nowhere."""
+    """`sysbus LoadELF` drops load segments of the ELF that are in no memory."""
     found = spans(platforms.platform(toml_of(name)))
     segments = load_segments(emulator.firmware_path(load_board(name), variant).read_bytes())
     assert segments and all(covered(found, address, size) for address, size in segments)
 
 
 def load_segments(elf):
-    """(address, size) of each PT_LOAD of an ELF of 32 bits, by its physical and its virtual address."""
+    """Return (address, size) of each PT_LOAD of a 32-bit ELF, by its physical and its virtual address.
+    """
     start, size, count = (int.from_bytes(elf[at:at + length], "little")
                           for at, length in ((28, 4), (42, 2), (44, 2)))
     found = set()
@@ -146,7 +147,7 @@ NEWER_THAN_2_7 = (ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.Nonlocal, ast
 
 
 def program_of(name, peripheral="counter"):
-    """The program of a peripheral of a board."""
+    """Return the program of a peripheral of a board."""
     return re.search(rf"^{peripheral}: .*?'''\n(.*?)'''", platforms.platform(toml_of(name)),
                      re.DOTALL | re.MULTILINE)[1]
 
@@ -173,7 +174,7 @@ def test_programs_keep_to_python_2_7():
 
 
 class Peripheral:
-    """A peripheral that is a program, with a core that has executed so many instructions."""
+    """A peripheral that is a program, with a core that has executed a number of instructions."""
 
     def __init__(self, name, peripheral="counter"):
         self.code = compile(program_of(name, peripheral), name, "exec")
@@ -222,11 +223,11 @@ def test_the_counter_of_the_stm32_is_exact(count):
     for offset, value in ((0, 0), (0x2c, 0xffffffff), (0x28, 63), (0x14, 1), (0x10, 0), (0, 1)):
         counter.write(offset, value)
     counter.core.ExecutedInstructions += count
-    assert (counter.read(0x10) << 32) + counter.read(0x24) == count  # as counter_stm32.c
+    assert (counter.read(0x10) << 32) + counter.read(0x24) == count  # as counter_stm32.c computes it
 
 
 def test_the_clocks_of_the_stm32_become_ready():
-    """In the order of clock_stm32f4.c. Any other register keeps what is written."""
+    """They become ready in the order of clock_stm32f4.c. Any other register keeps the written value."""
     rcc = Peripheral("netduinoplus2", "rcc")
     for written, ready in ((1, 1 << 1), (1 | 1 << 16, 1 << 17), (1 | 1 << 16 | 1 << 24, 1 << 25)):
         assert not rcc.read(0) & ready
@@ -247,7 +248,7 @@ class Register(int):
 
 
 class Core:
-    """A core with memory, as far as semihosting.py uses one."""
+    """A core with memory, with the members that semihosting.py uses."""
 
     def __init__(self):
         self.memory = bytearray(0x1000)
@@ -280,7 +281,7 @@ class Core:
 
 
 class Stream:
-    """System.IO.FileStream."""
+    """Stand in for System.IO.FileStream."""
 
     def __init__(self, path, mode):
         self.file = open(path, "wb")
@@ -292,7 +293,8 @@ class Stream:
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """A core with a breakpoint that semihosting.py has armed, call(operation, *words), and the log."""
+    """Return a core with a breakpoint that semihosting.py has armed, call(operation, *words), and the
+    log."""
     core, log = Core(), []
     utf8 = types.SimpleNamespace(GetString=bytes.decode, GetBytes=str.encode)
     cpu = types.ModuleType("Antmicro.Renode.Peripherals.CPU")
@@ -372,7 +374,7 @@ def test_semihosting_without_firmware_is_an_error(machine):
 
 @pytest.fixture
 def double(tmp_path, monkeypatch):
-    """RENODE_TEST names a double that runs QEMU."""
+    """Make RENODE_TEST name a double that runs QEMU."""
     program = tmp_path / "renode-test"
     double = ROOT / "tests/support/renode_double.py"
     program.write_text(f"#!/bin/sh\nexec {sys.executable} {double} \"$@\"\n")
@@ -429,7 +431,7 @@ def test_a_renode_that_is_not_there_is_an_error(monkeypatch):
 
 @pytest.fixture
 def steps(monkeypatch):
-    """The firmware that `make renode` builds, and the boards that it runs, in their order."""
+    """Return the firmware that `make renode` builds, and the boards that it runs, in their order."""
     found = []
 
     def build(command):
@@ -465,7 +467,7 @@ def test_without_a_renode_nothing_is_built(steps, monkeypatch, tmp_path):
 
 
 def test_one_program_looks_for_renode():
-    """The Makefile leaves it to tools/renode.py."""
+    """The Makefile calls tools/renode.py for it."""
     recipe = (ROOT / "Makefile").read_text().partition("\nrenode:")[2].partition("\n")[2]
     assert "renode-test" not in recipe and "RENODE_TEST" not in recipe
 

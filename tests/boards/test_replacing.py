@@ -15,7 +15,7 @@ pytestmark = pytest.mark.thorough
 
 REPLACING = (protocol.ON_BOARD / "replacing.py").read_text()
 STEPS = 40  # more steps than any replacement has
-SETS = {  # paths, the main one first or last, and those of them that were there
+SETS = {  # paths, the main one first or last, and the paths that existed before
     "one": (["m.pte"], ["m.pte"]),
     "one that is new": (["m.pte"], []),
     "model and data": (["m.pte", "a.ptd", "b.ptd"], ["m.pte", "a.ptd", "b.ptd"]),
@@ -25,11 +25,12 @@ SETS = {  # paths, the main one first or last, and those of them that were there
 
 
 class Cut(BaseException):
-    """The board has no power any more."""
+    """The board has lost its power."""
 
 
 class Disk:
-    """A file system. `replaces`: true if a rename replaces a file, as on littlefs, false as on FAT."""
+    """A file system. `replaces` is true if a rename replaces a file, as on littlefs, false as on FAT.
+    """
 
     def __init__(self, replaces, files=()):
         self.replaces = replaces
@@ -75,7 +76,7 @@ class Disk:
 
 
 class _Written(io.RawIOBase):
-    """A file that is on the disk as far as it is written."""
+    """A file of which the disk has the written part."""
 
     def __init__(self, disk, path):
         self._disk, self._path = disk, path
@@ -86,7 +87,7 @@ class _Written(io.RawIOBase):
 
 
 def module_on(disk, source=REPLACING):
-    """Load the program of a board that sees this disk, as after a start; return its names."""
+    """Load the program of a board with this disk, as after a start, and return its names."""
     names = {"open": disk.open, "__name__": "module"}
     exec(_compiled(source), names)
     names["os"] = disk
@@ -103,7 +104,7 @@ def main_of(paths):
 
 
 def deploy(disk, paths, content):
-    """Do as host/picotorch/deploy/files.py: recover, copy, replace."""
+    """Deploy as host/picotorch/deploy/files.py does: recover, copy, replace."""
     board = module_on(disk)
     board.recover(main_of(paths), paths)
     for path in paths:
@@ -112,7 +113,7 @@ def deploy(disk, paths, content):
 
 
 def whole(disk, paths, had):
-    """Return the set that is there, "old" or "new", None for a mixture."""
+    """Return the set that is on the disk: "old", "new", or None for a mixture."""
     for content, its in (("old", had), ("new", paths)):
         if all(disk.files.get(path) == f"{content} {path}".encode() for path in its):
             return content
@@ -126,7 +127,8 @@ def fresh(replaces, paths, had):
 @pytest.mark.parametrize("replaces", [True, False], ids=["littlefs", "FAT"])
 @pytest.mark.parametrize("paths, had", SETS.values(), ids=SETS)
 def test_a_cut_at_any_step_leaves_one_whole_set(replaces, paths, had):
-    """After two deploys that are cut, at any pair of steps, recover() finds a set; the third ends."""
+    """Two deploys are cut, at any pair of steps. Then recover() finds a complete set, and a third
+    deploy ends."""
     ends = 0
     for first, second in itertools.product(range(1, STEPS), (1, 2, 3, 5, 8, 13, STEPS)):
         disk = fresh(replaces, paths, had)
@@ -183,7 +185,7 @@ def test_a_list_that_was_not_written_to_its_end_moves_nothing():
 @pytest.mark.parametrize("replaces", [True, False], ids=["littlefs", "FAT"])
 @pytest.mark.parametrize("fault", [Cut(), OSError(errno.EIO)], ids=["cut", "refused"])
 def test_install_leaves_one_whole_set(monkeypatch, replaces, fault):
-    """install.py of a package of native modules, which runs on the board alone."""
+    """The test runs install.py of a package of native modules, which runs on the board alone."""
     monkeypatch.setattr(sys.implementation, "_mpy", native_module.MPY | 7 << 10, raising=False)
     names = ["picotorch/__init__.mpy", "picotorch/errors.mpy"]
     paths = ["/lib/_picotorch.mpy", *(f"/lib/{name}" for name in names)]

@@ -24,7 +24,7 @@ FLASH = rp2.FLASH
 ROMFS = FLASH + rp2.layout("RPI_PICO").firmware
 BOARDS = sorted(rp2.BOARDS)
 MODELS = {"model.pte": "int8_ds_cnn", "mul.pte": "mul_broadcast"}
-FREE = 100 * 1024  # bytes of heap that int8 ds_cnn leaves to its user
+FREE = 100 * 1024  # minimum of free heap while int8 ds_cnn is loaded
 SUBNORMAL = 2.0**-126
 
 
@@ -34,7 +34,7 @@ def firmware(board):
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory):
-    """The port of an emulated Pico with two models in its ROMFS."""
+    """Return the port of an emulated Pico with two models in its ROMFS."""
     files = {name: (FOLDER / fixture / "model.pte").read_bytes() for name, fixture in MODELS.items()}
     path = tmp_path_factory.mktemp("rp2") / "firmware.uf2"
     path.write_bytes(rp2.pack("RPI_PICO", firmware("RPI_PICO"), files))
@@ -70,7 +70,8 @@ def test_the_second_stage_has_the_checksum_that_the_boot_rom_wants():
 
 
 def crc32(data):
-    """CRC-32 as in the RP2040's datasheet, 2.8.1.3.1: polynomial 0x04c11db7, the highest bit first."""
+    """Compute the CRC-32 of the RP2040's datasheet, 2.8.1.3.1: polynomial 0x04c11db7, highest bit
+    first."""
     value = 0xFFFFFFFF
     for byte in data:
         value ^= byte << 24
@@ -88,7 +89,7 @@ def test_the_boot_rom_of_a_pico_2_finds_the_image():
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_floats_of_the_kernels_are_computed_by_libgcc(board):
-    """Not by what pico-sdk puts in its place, which takes subnormal numbers as zero."""
+    """pico-sdk's replacements of libgcc's functions take subnormal numbers as zero."""
     path = RP2 / board / "cmake" / "picotorch.o"
     symbols = subprocess.check_output(["arm-none-eabi-nm", "-u", path], text=True).split()
     assert set(symbols) - {"U"} <= {"memcmp", "memcpy", "memmove", "memset"}
@@ -136,7 +137,8 @@ def test_a_firmware_for_a_model_has_its_kernels_and_the_model(call, tmp_path):
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_a_wheel_puts_a_model_into_its_firmware(board, call, monkeypatch, tmp_path):
-    """It has all kernels; test_reproducible.py runs it. A checkout links those of the model."""
+    """The wheel's firmware has all kernels, and test_reproducible.py runs it. A checkout links the
+    kernels of the model."""
     monkeypatch.setattr(selective, "SETUP", tmp_path / "none")
     monkeypatch.chdir(tmp_path)
     model = FOLDER / "int8_ds_cnn" / "model.pte"
@@ -227,7 +229,8 @@ def test_ds_cnn_runs_in_place_as_on_the_twin(mpremote, tmp_path):
 
 
 def test_subnormal_numbers_are_as_on_the_twin(mpremote, tmp_path):
-    """The emulated ROM takes them as zero, as the real one does; the kernels do not ask it."""
+    """The emulated ROM takes subnormal numbers as zero, as the real ROM does; the kernels do not call
+    it."""
     assert mpremote("eval", "1e-20 * 1e-20 == 0").strip() == "True"
     inputs = [np.float32([[1e-20, 3e-39, -1e-20], [SUBNORMAL, 1.5, 0]]),
               np.float32([1e-20, 1e3, 0.25]), np.float32(0.5)]
@@ -259,7 +262,7 @@ def test_a_model_is_run_by_its_path_in_a_line(mpremote):
 
 
 def test_an_example_hears_its_recording(mpremote):
-    """All five run on an emulated Cortex-M4F in test_examples.py."""
+    """test_examples.py runs all five examples on an emulated Cortex-M4F."""
     folder = examples.EXAMPLES_DIR / "knock"
     mpremote("fs", "cp", folder / "model.pte", folder / "recording.bin", ":")
     assert mpremote("run", folder / "main.py") == (folder / "expected.txt").read_text()
@@ -267,7 +270,7 @@ def test_an_example_hears_its_recording(mpremote):
 
 
 def test_mpremote_deploys_a_romfs(mpremote, tmp_path):
-    """One of ours, by the stock command: its file is used in place."""
+    """The stock command deploys a ROMFS of ours, and the file in it is used in place."""
     data = bytes(range(256)) * 20
     image = tmp_path / "files.romfs"
     image.write_bytes(romfs.build({"other.pte": data, "lib": {"m.py": b"x = 7\n"}}))

@@ -1,5 +1,5 @@
-"""Test a firmware with the kernels and the parts of the runtime that some models need: its contents,
-and that nothing else changes."""
+"""Test a firmware with the kernels and the parts of the runtime that some models need. Test its
+contents, and that nothing else changes."""
 
 import collections
 import ctypes
@@ -45,8 +45,7 @@ def test_the_list_of_operators_is_that_of_the_twin():
 
 
 def registry(folder, names, *options):
-    """The registry with these operators, as a library that is compiled with these options; its kernels
-    are empty."""
+    """Compile the registry with these operators and options, as a library with empty kernels."""
     folder.mkdir()
     (folder / "operators.def").write_text(selective.operator_file(names))
     symbols = sorted({symbol for name in names
@@ -75,7 +74,7 @@ def find(library, operator):
 
 
 def arguments(library, number):
-    """The names of an operator's arguments, to the first that it does not have."""
+    """Return the names of an operator's arguments, up to the first missing one."""
     length, names = ctypes.c_uint32(), []
     while len(names) < 20:
         at = library.pt_operator_argument(number, len(names), ctypes.byref(length))
@@ -117,7 +116,8 @@ def test_operators_keep_their_numbers(tmp_path, selection):
 
 
 def test_numbers_need_not_be_in_the_order_of_names(tmp_path, monkeypatch):
-    """With holes between them: what the list becomes when operators are added and removed."""
+    """The numbers have gaps, as in a list to which operators were added and from which some were
+    removed."""
     shuffled = random.Random(0).sample(range(3 * len(KNOWN)), len(KNOWN))
     known = {name: dataclasses.replace(one, number=number, line=one.line.replace(
         f'{one.number}, "{name}"', f'{number}, "{name}"'))
@@ -216,7 +216,7 @@ def test_variants_of_convolutions_may_be_left_out(call, tmp_path):
         assert call(*command, *options)[0] == 0
         return set(re.findall(r"#define (PT_NO_\w+)", output.read_text()))
 
-    gaining = {"PT_NO_POINTWISE", "PT_NO_IM2ROW"}  # no model here gains by the third
+    gaining = {"PT_NO_POINTWISE", "PT_NO_IM2ROW"}  # no model here gains by the third variant
     assert switches("--optimize", "size") - switches() == gaining
     assert switches("--optimize", "speed") == switches("--optimize", "balanced") == switches()
     programs = {"model": open_program(path("int8_ds_cnn").read_bytes())}
@@ -233,7 +233,7 @@ def test_variants_of_convolutions_may_be_left_out(call, tmp_path):
 
 @pytest.fixture(scope="module")
 def firmware(tmp_path_factory):
-    """(path, entry) of the firmware for int8_ds_cnn."""
+    """Return (path, entry) of the firmware for int8_ds_cnn."""
     model = path("int8_ds_cnn")
     output = tmp_path_factory.mktemp("selective") / "fw.elf"
     return output, selective.build(BOARD, {str(model): open_program(model.read_bytes())}, output)
@@ -277,8 +277,9 @@ def test_a_selective_firmware_rejects_other_models_by_the_names_of_their_operato
 
 @pytest.mark.parametrize("bare", [[], ["--bare"]])
 def test_cycles_are_estimated_by_the_loops_that_the_firmware_has(call, tmp_path, bare):
-    """1x1 layers without their variant take fewer instructions and more cycles (docs/performance.md). A
-    firmware without the tracer has the shares of operators from that with all kernels."""
+    """Without their variant, 1x1 layers take fewer instructions and more cycles (docs/performance.md).
+    For a firmware without the tracer, the shares of operators come from the firmware with all kernels.
+    """
     model = ROOT / "tests/benchmark/int8_ds_cnn/m4.pte"
     output, runs = tmp_path / "fw.elf", []
     for optimize in (BALANCED, Optimize(variants=frozenset(["winograd", "im2row"]))):
@@ -325,7 +326,8 @@ def test_a_firmware_of_another_board_is_rejected(call, firmware, tmp_path):
 
 
 def test_estimated_kernels_equal_the_linked_ones(firmware):
-    """Section by section; of the compiler's library MicroPython may need more."""
+    """The sizes are equal section by section. The compiler's library is the exception, since
+    MicroPython may need more of it."""
     output, entry = firmware
     linked = LinkedObjects(load_board(BOARD))
     features = operators.conv_variants(open_program(path("int8_ds_cnn").read_bytes()))
@@ -344,7 +346,8 @@ def test_estimated_kernels_equal_the_linked_ones(firmware):
 
 
 def linked_sections(output, pattern):
-    """Bytes of the sections in objects of these names, but strings, which are merged."""
+    """Return the bytes of the sections in objects of these names, without strings, which the linker
+    merges."""
     linked = collections.Counter()
     for section, size, path in sections(output.with_suffix(".map")):
         if re.search(pattern, path) and ".str1." not in section and "registry" not in path:

@@ -21,7 +21,8 @@ SMALL_BOARD = "netduinoplus2"
 
 @pytest.fixture(params=["int8_ds_cnn", "mul_broadcast"])
 def firmware(request):
-    """Return the name of a fixture, and a firmware with a prompt and the kernels of this one alone."""
+    """Return the name of a fixture, and a firmware with a prompt and only the kernels of this fixture.
+    """
     programs = {"model": open_program(fixture_store.load(request.param).pte)}
     folder = emulator.build_folder(BOARD, "repl") / "selected" / request.param
     with selective.locked(folder.parent):
@@ -33,7 +34,7 @@ def firmware(request):
 
 
 def report_of(call, port, tmp_path):
-    """Return status, {step: passed}, {step: message} and what was printed."""
+    """Return status, {step: passed}, {step: message} and the printed text."""
     status, out, _ = call("selftest", "--port", port, "--report", tmp_path / "report.json")
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["passed"] == (status == 0) and "-1B" not in json.dumps(report)

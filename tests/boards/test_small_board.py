@@ -1,6 +1,6 @@
-"""Test a board of 256 KB flash, which has no room for all kernels and a model, and 64 KB RAM: firmware
-with the kernels of some models, with and without MicroPython. The job is in flash after the
-firmware."""
+"""Test a board of 256 KB flash and 64 KB RAM, whose flash is too small for all kernels and a model. Its
+firmware has the kernels of some models, with or without MicroPython. The job follows the firmware in
+flash."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ def path(name):
 
 
 def built(form, names, tmp_path_factory):
-    """(path, entry) of the firmware for the models, of which "ptm" is the first one compiled."""
+    """Return (path, entry) of the firmware for the models. "ptm" is the first model, compiled."""
     output = tmp_path_factory.mktemp("small_board") / f"{form}.elf"
     programs = {name: open_program(ptm() if name == "ptm" else path(name).read_bytes())
                 for name in names}
@@ -38,13 +38,14 @@ def built(form, names, tmp_path_factory):
 
 @pytest.fixture(scope="module", params=FORMS)
 def firmware(request, tmp_path_factory):
-    """(path, entry) of the firmware for MODELS."""
+    """Return (path, entry) of the firmware for MODELS."""
     return built(request.param, MODELS, tmp_path_factory)
 
 
 @pytest.fixture(scope="module", params=FORMS)
 def firmware_for_ptms(request, tmp_path_factory):
-    """The same for MODELS and a .ptm file: with MicroPython only the .ptm file fits behind it."""
+    """Return (path, entry) of the firmware for MODELS and a .ptm file. With MicroPython only the .ptm
+    file fits behind the firmware."""
     return built(request.param, (*MODELS, "ptm"), tmp_path_factory)
 
 
@@ -85,7 +86,7 @@ def test_the_size_of_its_kernels_is_stated_without_a_firmware_of_all(firmware):
 
 
 def symbols(file):
-    """{name: address}"""
+    """Return {name: address} of the symbols."""
     rows = subprocess.check_output(["arm-none-eabi-nm", file], text=True).splitlines()
     return {name: int(address, 16) for address, _, name in (row.split() for row in rows)}
 
@@ -102,8 +103,8 @@ def test_a_separate_memory_for_jobs_is_used():
 
 
 def counted(board, firmware, is_bare):
-    """Instructions that the execution of a model takes there. Kernels of this core use what temp memory
-    there is, so both boards have the same."""
+    """Return the instructions of a model's execution on a board. Kernels of this core use all available
+    temp memory, so both boards get the same amount."""
     model = benchmark_store.load("int8_ds_cnn")
     request = Request(model.pte(SAME_CORE), "ds_cnn", model.inputs, pool_size=None, temp_size=4096,
                       firmware=firmware, bare=is_bare)
@@ -111,7 +112,7 @@ def counted(board, firmware, is_bare):
 
 
 def test_boards_with_the_same_core_count_the_same_instructions(firmware):
-    """But for where the linker put what is copied, in another choice of kernels."""
+    """The counts differ a little: with other kernels the linker puts copied data elsewhere."""
     is_bare = emulator.is_bare(load_board(BOARD), firmware[0])
     count = counted(BOARD, firmware[0], is_bare)
     assert count > 3_000_000
@@ -123,7 +124,7 @@ def test_boards_with_the_same_core_count_the_same_instructions(firmware):
 
 @pytest.fixture
 def autoencoder(tmp_path):
-    """The file of a model whose weights alone have 264 KB."""
+    """Return the file of a model whose weights have 264 KB."""
     file = tmp_path / "model.pte"
     file.write_bytes(benchmark_store.load("int8_deep_autoencoder").pte(SAME_CORE))
     return file
@@ -180,7 +181,7 @@ def test_a_firmware_for_other_models_is_reported(call, firmware, monkeypatch, tm
 
 
 def test_size_uses_a_firmware_for_the_model(call, firmware):
-    """Whatever models the firmware is for that was built last."""
+    """The result is independent of the models of the last built firmware."""
     (board,) = json.loads(call("size", path("mlp"), "--board", BOARD, "--json")[1])["boards"]
     flash = board["deployments"]["micropython"]["flash"]["parts"]
     room = FLASH - flash["core and kernels"] - flash["MicroPython, runtime"]

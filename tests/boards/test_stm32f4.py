@@ -1,4 +1,5 @@
-"""Test clocks, pins and baud rate of the STM32F405, on a model of registers that no emulator has."""
+"""Test clocks, pins and baud rate of the STM32F405, on a simulation of registers that no emulator has.
+"""
 
 import subprocess
 import sys
@@ -15,7 +16,8 @@ MHZ = 1_000_000
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    """Run the drivers in a state of the chip: model(state) -> its registers by name."""
+    """Return model(state), which runs the drivers in a state of the chip and returns its registers by
+    name."""
     folder = tmp_path_factory.mktemp("stm32f4")
     tool = ROOT / "tools" / "board_config.py"
     subprocess.run([sys.executable, tool, BOARDS_DIR / "netduinoplus2", folder], check=True)
@@ -34,7 +36,7 @@ def model(tmp_path_factory):
 
 
 def core_hz(registers):
-    """The core's clock by RM0090, 7.3.2: 25 MHz / M * N / P, or 16 MHz without the PLL."""
+    """Compute the core's clock by RM0090, 7.3.2: 25 MHz / M * N / P, or 16 MHz without the PLL."""
     if registers["CFGR"] & 3 != 2:
         return 16 * MHZ
     pll = registers["PLLCFGR"]
@@ -42,7 +44,7 @@ def core_hz(registers):
 
 
 def bus_hz(registers, shift):
-    """The clock of APB1 (shift 10) or APB2 (shift 13)."""
+    """Compute the clock of APB1 (shift 10) or APB2 (shift 13)."""
     prescaler = registers["CFGR"] >> shift & 7
     return core_hz(registers) // (2 << (prescaler & 3) if prescaler & 4 else 1)
 
@@ -66,7 +68,7 @@ def test_a_crystal_that_does_not_start_leaves_the_clock_of_the_reset(model):
 def test_the_uart_has_its_baud_rate_and_pins_whatever_the_clock(model, state):
     registers = model(state)
     assert abs(bus_hz(registers, 13) / registers["BRR"] / 115200 - 1) < 0.01
-    assert registers["CR1"] == 1 << 13 | 1 << 3  # on, and it sends
+    assert registers["CR1"] == 1 << 13 | 1 << 3  # enabled, and it transmits
     assert registers["AHB1ENR"] & 2 and registers["APB2ENR"] & 1 << 4
     assert registers["MODER"] == 2 << 12 | 2 << 14  # PB6 and PB7
     assert registers["AFRL"] == 7 << 24 | 7 << 28

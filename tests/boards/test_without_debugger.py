@@ -1,4 +1,4 @@
-"""Test firmware without semihosting, as on a real board without a debugger: no HardFault hangs, and a
+"""Test firmware without semihosting, as on a real board without a debugger. No HardFault hangs, and a
 line on the UART reports the end of the run."""
 
 import subprocess
@@ -15,7 +15,7 @@ FAULTS = ["undefined", "address"]
 
 
 def lines_until(board_name, script, last, tmp_path, timeout=30):
-    """The lines on the UART up to one with `last` in it. The board never ends by itself."""
+    """Return the lines on the UART up to one that contains `last`. The board never ends by itself."""
     board = load_board(board_name)
     job = tmp_path / "job"
     job.write_bytes(Job({"script": mpy.compile_script(script)}).to_bytes())

@@ -1,6 +1,6 @@
-"""Press ctrl-C during endless runs of a native module. Each ends with KeyboardInterrupt and can be
-interrupted again; afterwards another model has the same outputs as before. The models come from the
-module picotorch_models. The script prints `running` when it expects a ctrl-C."""
+"""Press ctrl-C during endless runs of a native module. Each run ends with KeyboardInterrupt, and the
+next one can be interrupted again. Afterwards another model has the same outputs as before. The models
+come from the module picotorch_models. The script prints `running` when it expects a ctrl-C."""
 
 import picotorch_models as models
 from picotorch import (

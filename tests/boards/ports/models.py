@@ -1,6 +1,6 @@
-"""Load and run two models with the heap locked, with too little memory, and again. Under MicroPython
-the models come from the module picotorch_models, under CPython from the arguments NAME=FILE. Both print
-the same lines: outputs and the bytes of the loaded method."""
+"""Load and run two models with the heap locked, then with too little memory, then again. Under
+MicroPython the models come from the module picotorch_models, under CPython from the arguments
+NAME=FILE. Both print the same lines: outputs and the bytes of the loaded method."""
 
 import binascii
 import gc
@@ -30,13 +30,13 @@ except ImportError:
 
     heap_lock = heap_unlock = mem_alloc
 
-ARENA = memoryview(bytearray(64000))  # for the one planned buffer of each
+ARENA = memoryview(bytearray(64000))  # for the single planned buffer of each model
 POOL = 4096
 TEMP = 4096
 
 
 def locked(function):
-    """Call function without heap, and return the Error that it raised, or None."""
+    """Call function with the heap locked, and return the Error that it raised, or None."""
     caught = None
     gc.collect()
     before = mem_alloc()

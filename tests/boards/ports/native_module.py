@@ -37,7 +37,7 @@ def load(model, pool_size):
 
 
 def deepest(function):
-    """Calls function from as deep as it goes: what it raised there."""
+    """Call function at the deepest level of recursion, and return the error that it raised there."""
     try:
         return deepest(function)
     except RuntimeError:
@@ -49,7 +49,7 @@ damaged[4] ^= 0xFF
 print("damaged", refusal(load, damaged, 4096))
 print("short", refusal(load, models.int8_ds_cnn[:1000], 4096))
 
-# The two error objects are used again and again, and tracebacks of an open heap grow
+# The two error objects are reused, and their tracebacks grow while the heap is open
 for i in range(200):
     text = refusal(load, models.int8_ds_cnn, 64)
     assert text.startswith("MemoryAllocationFailed (0x21): method pool"), text
@@ -73,7 +73,7 @@ first = result()
 print("deep", deepest(method.execute))
 print("afterwards", result() == first)
 
-# What was scheduled runs while the method does, and cannot disturb it
+# Scheduled callbacks run while the method runs, and cannot disturb it
 seen = []
 
 

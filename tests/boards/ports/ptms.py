@@ -1,6 +1,6 @@
-"""Run compiled methods with the heap locked, then provoke errors. Under MicroPython they come from the
-module picotorch_models, under CPython from the arguments NAME=FILE. Both print the same lines, except
-for features of a native module: `native` is true there."""
+"""Run compiled methods with the heap locked, then provoke errors. Under MicroPython the methods come
+from the module picotorch_models, under CPython from the arguments NAME=FILE. Both print the same lines,
+except for features of a native module: `native` is true there."""
 
 import binascii
 import gc
@@ -33,12 +33,12 @@ except ImportError:
 
     heap_lock = heap_unlock = mem_alloc
 
-ARENA = memoryview(bytearray(64000))  # for the one planned buffer of each
+ARENA = memoryview(bytearray(64000))  # for the single planned buffer of each method
 TEMP = 4096
 
 
 def locked(function):
-    """Call function without heap, and return the Error that it raised, or None."""
+    """Call function with the heap locked, and return the Error that it raised, or None."""
     caught = None
     gc.collect()
     before = mem_alloc()
@@ -102,7 +102,7 @@ for name in sorted(models):
         print(locked(run))
         run.show()
 
-# Too little memory, then enough of it
+# Run with too little memory, then with enough
 run = Run(models["run_int8"], 64)
 caught = locked(run)
 print(str(caught).split(";")[0])

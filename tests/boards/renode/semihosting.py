@@ -1,13 +1,13 @@
-"""Semihosting for Renode 1.16.1, whose own has neither files nor an end of the run.
+"""Add semihosting to Renode 1.16.1, whose own semihosting has no files and no end of the run.
 
-For the monitor (IronPython 2.7), once the firmware is loaded:
+Enter in the monitor (IronPython 2.7), once the firmware is loaded:
 
     include @/path/to/semihosting.py
     semihosting "FOLDER" "COMMAND LINE" CODE SIZE
 
-Each BKPT 0xAB in SIZE bytes from CODE then calls what is below: files go to FOLDER, and the end of the
-run is the log entry "semihosting: exit status N", after which the core is halted. Operations and their
-parameters: Arm, "Semihosting for AArch32 and AArch64".
+Each BKPT 0xAB in SIZE bytes from CODE then calls `serve`. Files are in FOLDER, and at the end of the
+run the log has the entry "semihosting: exit status N" and the core is halted. Operations and their
+parameters follow Arm, "Semihosting for AArch32 and AArch64".
 """
 
 from Antmicro.Renode.Peripherals.CPU import RegisterValue
@@ -94,7 +94,7 @@ operations = {
 
 
 def serve(cpu, address):
-    """Do what the core asks for at a breakpoint, and go on behind it."""
+    """Execute the operation that the core requests at a breakpoint, and continue behind it."""
     operation = int(cpu.GetRegister(0).RawValue)
     result = FAILED
     if operation in operations:
@@ -104,7 +104,7 @@ def serve(cpu, address):
 
 
 def mc_semihosting(folder, command_line, code, size):
-    """Arm it. Without any breakpoint in the code something else is wrong."""
+    """Arm semihosting. Code without a breakpoint cannot be the firmware's, so it is an error."""
     machine = monitor.Machine
     cpu = machine["sysbus.cpu"]
     run["folder"] = folder

@@ -1,16 +1,17 @@
 """Do one job in a worker: export programs, run them on both runtimes, compare.
 
 A job returns results: dicts of name, group, status, message and call. Statuses:
-  same            both runtimes have the same outputs
-  as PyTorch      they differ, and picotorch has PyTorch's outputs
-  only picotorch  ExecuTorch rejects the program, and picotorch has PyTorch's outputs
-  both refuse     both reject the program
-  no kernel       picotorch lacks an operator that ExecuTorch has
-  refused         picotorch rejects a program that ExecuTorch runs
-  differs         they differ, and picotorch's outputs are not PyTorch's
-  not exported    ExecuTorch's exporter rejects the model
-  aborted         ExecuTorch's runtime ended the process (the parent notes it)
-  crashed         the twin ended the process
+
+    same            both runtimes have the same outputs
+    as PyTorch      the outputs differ, and picotorch has PyTorch's
+    only picotorch  ExecuTorch rejects the program, and picotorch has PyTorch's outputs
+    both refuse     both reject the program
+    no kernel       picotorch lacks an operator that ExecuTorch has
+    refused         picotorch rejects a program that ExecuTorch runs
+    differs         the outputs differ, and picotorch's are not PyTorch's
+    not exported    ExecuTorch's exporter rejects the model
+    aborted         ExecuTorch's runtime ended the process (the parent notes it)
+    crashed         the twin ended the process
 """
 
 import functools
@@ -24,7 +25,7 @@ from executorch.exir import EdgeCompileConfig, to_edge
 from picotorch import Error
 from torch._export import utils
 
-# Half the time of an export goes into asking for these, always the same, once more
+# Computing these operators takes half the time of an export, and the result is always the same
 utils._collect_all_valid_cia_ops_for_namespace = functools.cache(
     utils._collect_all_valid_cia_ops_for_namespace)
 
@@ -37,14 +38,15 @@ def result(name, group, status, message="", call=""):
 
 
 class Bench:
-    """Both runtimes. stage(text) is told before each, so that the parent knows what died; log() is
-    the last line that ExecuTorch logged."""
+    """Both runtimes. Before each run, stage(text) reports it, so that the parent can name the runtime
+    of a crash. log() returns the last line that ExecuTorch logged."""
 
     def __init__(self, stage, log):
         self.stage, self.log = stage, log
 
     def outputs(self, pte, runs, data=None):
-        """(outputs, why not) of ExecuTorch and of picotorch; outputs are None where it refused."""
+        """Return (outputs, error) of ExecuTorch and of picotorch. The outputs are None if the runtime
+        rejected the program."""
         self.stage(EXECUTORCH)
         theirs = self._guarded(lambda: run_executorch(pte, runs, data))
         self.stage(TWIN)
@@ -66,8 +68,8 @@ class Bench:
 
 
 def run_operator(operator, counts, bench, alone=False, skip=()):
-    """Yields the results of an operator's samples: all in one program where that works, else those of
-    a dtype, else each alone, and always so with `alone`."""
+    """Yield the results of an operator's samples. All samples are one program if that works, else there
+    is a program for each dtype, else for each sample. `alone` selects a program for each sample."""
     samples = [sample for sample in operator.samples(counts) if sample.name not in skip]
     for those in ([sample for sample in samples if not sample.dtype.is_complex],
                   [sample for sample in samples if sample.dtype.is_complex]):
@@ -89,7 +91,8 @@ def _run_samples(samples, bench, alone):
 
 
 def _run_one_by_one(samples, bench):
-    """Samples of one dtype. Where the first two end alike, and not well, so will the others."""
+    """Yield the results of samples of one dtype. If the first two fail alike, the others get the same
+    result without a run."""
     results = []
     for sample in samples:
         if len(results) >= 2 and _alike(results):
@@ -117,7 +120,7 @@ def _export(samples):
 
 
 def _run_together(samples, bench):
-    """The results, or None where something refused the program."""
+    """Return the results, or None if the exporter or a runtime rejected the program."""
     try:
         pte, runs = _export(samples)
     except Exception:
@@ -183,7 +186,7 @@ def _first_line(error):
 
 
 def run_model(name, group, bench):
-    """The result of one model of the zoo."""
+    """Return the result of one model of the zoo."""
     from models.zoo import exporter
     from models.zoo.models import FIXTURES
 

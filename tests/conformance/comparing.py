@@ -2,13 +2,13 @@
 
 import torch
 
-# Of an element, and of the largest element
+# Tolerances relative to an element, and to the largest element
 RELATIVE = {torch.float64: 1e-10, torch.float32: 2e-5, torch.float16: 2e-3, torch.bfloat16: 1.6e-2}
 OF_LARGEST = {torch.float64: 1e-11, torch.float32: 2e-6, torch.float16: 1e-3, torch.bfloat16: 8e-3}
 
 
 def difference(one: list, other: list) -> str:
-    """"" where they are the same, else where and by how much."""
+    """Return "" for equal outputs, else the place and the size of the difference."""
     if len(one) != len(other):
         return f"{len(one)} outputs and {len(other)}"
     for i, (a, b) in enumerate(zip(one, other, strict=True)):

@@ -2,9 +2,9 @@
 """Run the malformed files of the tests in ExecuTorch's own runtime and in picotorch's, and count the
 outcomes.
 
-Each file is loaded and run with each verification, in processes that may end on the way. Files of
-fixtures that this ExecuTorch cannot run unchanged, because it lacks an operator or a backend, are left
-out. Needs the environment of make conformance:
+Each file is loaded and run with each verification, in processes that may crash. Files of fixtures that
+this ExecuTorch cannot run unchanged, because it lacks an operator or a backend, are left out. The
+program needs the environment of make conformance:
 
     build/conformance/bin/python tests/conformance/malformed_executorch.py
 
@@ -27,14 +27,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
-SECONDS = 30  # for one file; a loop without an end runs 10,000,000 instructions
+SECONDS = 30  # for one file; an endless loop runs 10,000,000 instructions
 LARGEST = 1 << 27  # maximum bytes of an input
 VERIFICATIONS = ("InternalConsistency", "Minimal", "picotorch")
 OUTCOMES = ("refused", "accepted", "crashed", "hung")
 CONTRACT = "contract"
 PAGE = ROOT / "docs" / "reliability.md"
 PAGE_EVERY, PAGE_GROUPS = 20, ("tables", "references", "fields", "calls")
-# Without Minimal: the outcome of a file depends on the memory behind it, and differs from run to run
+# Minimal is omitted: the outcome of a file depends on the memory behind it, and differs between runs
 PAGE_ROWS = {"InternalConsistency": "InternalConsistency, the strict one",
              "picotorch": "picotorch, strict"}
 
@@ -54,7 +54,7 @@ def parse_arguments():
 
 
 def chosen(groups, every):
-    """The files, but for bundled programs, which this runtime does not load."""
+    """Select the files without bundled programs, which this runtime does not load."""
     from support import malformed
 
     malformed.load_kinds()
@@ -74,11 +74,11 @@ def source_of(file):
     return file.label.split(":")[0]
 
 
-# ---- in processes of their own
+# ---- in separate processes
 
 
 def attempt(file, verification):
-    """Load and run a file. Raise an exception if the runtime refuses it."""
+    """Load and run a file. Raise an exception if the runtime rejects it."""
     package = "picotorch" if verification == "picotorch" else "executorch"
     runtime = importlib.import_module(f"{package}.runtime")
     strict = {} if package == "picotorch" else {
@@ -109,7 +109,7 @@ def zeros(meta, i):
 
 
 def dtypes():
-    """By ExecuTorch's number."""
+    """Return the dtypes by ExecuTorch's number."""
     import torch
 
     return {0: torch.uint8, 1: torch.int8, 2: torch.int16, 3: torch.int32, 4: torch.int64,
@@ -117,7 +117,7 @@ def dtypes():
 
 
 def work(connection, files, verification):
-    """Sends whether each of the files is accepted, one after the other."""
+    """Send for each file in turn whether the runtime accepts it."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.dup2(null, 2)
@@ -133,8 +133,8 @@ def work(connection, files, verification):
 
 
 def run(files, verification):
-    """The outcome of each file. Where a process ends, its last file is tried once more, alone: what
-    the ones before it left behind does not count."""
+    """Return the outcome of each file. If a process crashes, its last file is tried again in a new
+    process, because earlier files may have caused the crash."""
     outcomes = []
     alone = False
     while len(outcomes) < len(files):
@@ -152,7 +152,7 @@ def run(files, verification):
 
 
 def one_process(files, verification):
-    """(outcomes until it ended, the signal that ended it)"""
+    """Return (the outcomes before the process ended, the signal that ended it)."""
     context = multiprocessing.get_context("fork")
     receiving, sending = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(sending, files, verification))
@@ -182,7 +182,7 @@ def show(results):
 
 
 def totals(results, verification):
-    """Count each outcome of the files that ought to be refused."""
+    """Count each outcome of the files that a runtime should reject."""
     return [sum(entry["group"] != CONTRACT and entry["verification"] == verification
                 and entry["outcome"] == outcome for entry in results) for outcome in OUTCOMES]
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Export programs afresh with ExecuTorch and run them on the twin beside ExecuTorch's own runtime.
+"""Export programs afresh with ExecuTorch and run them on the twin and on ExecuTorch's own runtime.
 
 Operators are called with PyTorch's OpInfo samples, in each dtype; programs are the models of
-tests/models/zoo. Needs the `export` extra in the environment that picotorch is installed in; make
-conformance sets one up.
+tests/models/zoo. The program needs the `export` extra in the environment of picotorch; make conformance
+sets one up.
 """
 
 import argparse
@@ -26,8 +26,8 @@ KNOWN = Path(__file__).resolve().parent / "known.toml"
 
 sys.path.insert(0, str(ROOT / "tests"))
 QUICK = 6
-STEP = 10  # jobs from one line to the next where there is no terminal
-LONGEST = 500  # characters of a line about a difference
+STEP = 10  # jobs between two lines of progress without a terminal
+LONGEST = 500  # maximum characters of a line about a difference
 _EXAMPLES = """examples:
   tests/conformance/run.py                      all of it
   tests/conformance/run.py --quick              each sixth operator and program
@@ -61,7 +61,7 @@ def make_jobs(quick):
 
 
 def _compared(fixture):
-    """Tell if the installed ExecuTorch runtime can run a model of the zoo."""
+    """Return True if the installed ExecuTorch runtime can run a model of the zoo."""
     if fixture.refused or fixture.build.__module__.endswith((".cortex_m", ".mlperf_tiny")):
         return False
     model = fixture.model()
@@ -69,8 +69,8 @@ def _compared(fixture):
 
 
 def run(jobs, count, path):
-    """The results, sorted by group and name, with a progress bar; those there are when interrupted.
-    They are in the file at path all the time."""
+    """Run the jobs with a progress bar. Return the results sorted by group and name, also after an
+    interrupt. The file at path has the results so far."""
     from conformance.cases import FAILURES
     from conformance.workers import run_jobs
     from rich.console import Console
@@ -105,7 +105,7 @@ def write(path, results):
 
 
 def mark_known_differences(results):
-    """Marks the failures that known.toml explains; the explanations that nothing needs."""
+    """Mark the failures that known.toml explains. Return the explanations that no failure needs."""
     known = tomllib.loads(KNOWN.read_text()).get("known", [])
     used = set()
     for entry in results:
@@ -149,7 +149,7 @@ def show(results, seconds):
 
 
 def _show_alike(entries):
-    """One line for failures of one operator for one reason."""
+    """Print one line for all failures of one operator with the same reason."""
     entry = entries[0]
     more = f" (and {len(entries) - 1} like it)" if len(entries) > 1 else ""
     known = f" [known: {entry['known']}]" if "known" in entry else ""
@@ -181,7 +181,7 @@ def main():
         print("\n".join(job.name for job in jobs))
         return 0
     start = time.monotonic()
-    for ending in (signal.SIGINT, signal.SIGTERM):  # the workers end with it
+    for ending in (signal.SIGINT, signal.SIGTERM):  # the workers end with this process
         signal.signal(ending, signal.default_int_handler)
     results = run(jobs, max(1, arguments.jobs), arguments.json)
     unneeded = mark_known_differences(results)

@@ -9,7 +9,8 @@ from executorch.runtime import Runtime
 from picotorch import runtime
 from picotorch.host.tensors import BFLOAT16, COMPLEX_HALF
 
-# What numpy has not is an array of its bits: by ScalarType, the dtype and the integers of its size.
+# numpy lacks these dtypes, so arrays have their bits. By ScalarType: the dtype and integers of its
+# size.
 _BITS = {BFLOAT16: (torch.bfloat16, torch.int16, np.uint16),
          COMPLEX_HALF: (torch.complex32, torch.int32, np.uint32),
          23: (torch.float8_e5m2, torch.uint8, np.uint8),
@@ -17,7 +18,7 @@ _BITS = {BFLOAT16: (torch.bfloat16, torch.int16, np.uint16),
 
 
 def run_executorch(pte: bytes, runs: list, data: bytes | None = None) -> list[list]:
-    """Outputs of each run; runs: (method, inputs), one after the other on the same loaded methods."""
+    """Return the outputs of each run. runs: (method, inputs); methods stay loaded between runs."""
     with tempfile.TemporaryDirectory() as folder:
         path, data_path = Path(folder) / "model.pte", Path(folder) / "model.ptd"
         path.write_bytes(pte)
@@ -33,7 +34,7 @@ def _detached(value):
 
 
 def run_picotorch(pte: bytes, runs: list, data: bytes | None = None) -> list[list]:
-    """The same on the twin. Raises picotorch.Error."""
+    """Return the outputs of each run on the twin. Raises picotorch.Error."""
     with tempfile.TemporaryDirectory() as folder:
         data_path = None
         if data is not None:

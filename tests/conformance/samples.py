@@ -1,4 +1,4 @@
-"""Samples of the operators that picotorch has kernels for, from PyTorch's OpInfo database."""
+"""Take samples of the operators that picotorch has kernels for from PyTorch's OpInfo database."""
 
 import random
 import zlib
@@ -10,7 +10,7 @@ from torch.testing._internal.common_methods_invocations import op_db
 from torch.testing._internal.opinfo.core import SampleInput
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-# How many samples of an operator
+# The number of samples of an operator, by dtype
 SAMPLES = {torch.float32: 6, torch.int64: 3, torch.int32: 2, torch.int16: 1, torch.int8: 1,
            torch.uint8: 2, torch.bool: 2, torch.float64: 2, torch.float16: 2, torch.bfloat16: 2,
            torch.complex64: 2}
@@ -42,7 +42,7 @@ _ALSO = (
     "fft.fft", "fft.fft2", "fft.fftn", "fft.hfft", "fft.ifft", "fft.ifft2", "fft.ihfft", "fft.irfft",
     "fft.irfft2", "fft.rfft", "fft.rfft2", "istft", "stft",
 )
-# Without values of their own, or random
+# Operators without defined values, or with random values
 _NOT = ("empty", "empty_strided", "empty_permuted", "bernoulli", "normal", "multinomial",
         "rand_like", "randn", "randn_like", "randint", "randint_like")
 _NOT_NAMESPACES = ("_refs", "linalg", "masked.", "fft", "special", "sparse", "torch.ops")
@@ -50,18 +50,19 @@ _NOT_NAMESPACES = ("_refs", "linalg", "masked.", "fft", "special", "sparse", "to
 
 @dataclass(frozen=True)
 class Operator:
-    """An OpInfo: its place in op_db."""
+    """An OpInfo, by its index in op_db."""
 
     name: str
     index: int
 
     def samples(self, counts):
-        """Samples in each dtype that it takes, up to counts[dtype], the same every time."""
+        """Return up to counts[dtype] samples in each dtype that the operator supports, always the same
+        ones."""
         return [sample for dtype, count in counts.items() if dtype in op_db[self.index].dtypes
                 for sample in [*self._samples(dtype, count), *self._ties(dtype)]]
 
     def _ties(self, dtype):
-        """topk of rows with few different elements; PyTorch's samples have none twice."""
+        """Yield topk of rows with few different elements. PyTorch's samples have no equal elements."""
         rows = [] if self.name != "topk" else [(20, 7), (130, 2), (130, 3), (500, 400)]
         for n, k in rows:
             data = torch.arange(3 * n).mul(7919).remainder(1009).remainder(4).reshape(3, n).to(dtype)
@@ -71,7 +72,7 @@ class Operator:
                              op_db[self.index].op, input_)
 
     def _samples(self, dtype, count):
-        """Samples spread over those that PyTorch has."""
+        """Return samples spread over PyTorch's samples."""
         info = op_db[self.index]
         seed = zlib.crc32(self.name.encode())
         torch.manual_seed(seed)
@@ -88,12 +89,13 @@ class Operator:
         return [sample for sample in chosen if sample.expected() is not None]
 
 
-# Where the dim stands of operators that name any of equal elements, but none twice
+# The position of `dim` in operators that may name any of several equal elements, each once
 _DIMS = {"kthvalue": 2, "sort": 1}
 
 
 class Sample:
-    """A call of an operator: its tensors are inputs of the program, all else is constant."""
+    """A call of an operator. Its tensors are inputs of the program, all other arguments are constants.
+    """
 
     def __init__(self, name, dtype, function, sample):
         self.name = name
@@ -114,7 +116,7 @@ class Sample:
             tensor.numel() <= LARGEST and tensor.layout == torch.strided for tensor in tensors)
 
     def call(self, tensors):
-        """The outputs, a flat list of tensors."""
+        """Return the outputs, a flat list of tensors."""
         leaves = list(self.leaves)
         for i, tensor in zip(self.places, tensors, strict=True):
             leaves[i] = tensor
@@ -122,7 +124,8 @@ class Sample:
         return tree_flatten(self.function(*args, **kwargs))[0]
 
     def expected(self):
-        """PyTorch's outputs; None where they are not all tensors, or PyTorch refuses."""
+        """Return PyTorch's outputs, or None if PyTorch rejects the call or not all outputs are tensors.
+        """
         try:
             with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
                 outputs = self.call(self.inputs)
@@ -132,8 +135,8 @@ class Sample:
         return [output.detach().clone() for output in outputs] if outputs and tensors else None
 
     def comparable(self, outputs):
-        """Return outputs, those of kthvalue and sort with the elements that the indices name in
-        place of the indices: PyTorch does not say which of equal elements they name."""
+        """Return outputs that can be compared. PyTorch does not define which of several equal elements
+        the indices of kthvalue and sort name, so these elements replace the indices."""
         place = _DIMS.get(self.name.split(" ")[0])
         arguments, named = tree_unflatten(self.leaves, self.spec)
         if place is None or outputs is None or named.get("stable"):
@@ -161,7 +164,7 @@ def _text(leaf):
 
 
 class Together(torch.nn.Module):
-    """Several samples as one program: all inputs, one after the other, and all outputs."""
+    """Several samples as one program, with the inputs of all samples in order, and all outputs."""
 
     def __init__(self, samples):
         super().__init__()
@@ -177,7 +180,7 @@ class Together(torch.nn.Module):
 
 
 def operators():
-    """The Operators, in op_db's order."""
+    """Return the Operators, in op_db's order."""
     kernels = {name.split("::")[1].split(".")[0] for name in _kernels()}
     kernels = {name.strip("_").removesuffix("_copy") for name in kernels} | set(_ALSO)
     found = []

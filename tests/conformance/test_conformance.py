@@ -19,7 +19,7 @@ def test_known_differences_are_explained():
 
 @pytest.fixture
 def installed():
-    """Skips where torch or executorch is not installed."""
+    """Skip the test if torch or executorch is not installed."""
     for package in ("torch", "executorch"):
         pytest.importorskip(package, reason=f"{package} is not installed (picotorch[export])")
 
@@ -56,7 +56,7 @@ def test_kthvalue_may_name_any_of_equal_elements(installed):
 
 
 def test_the_list_of_operators_is_that_of_the_runtime(installed):
-    """docs/operators.md has a row for each of them."""
+    """docs/operators.md has a row for each operator of the list."""
     from executorch.runtime import Runtime
 
     path = FOLDER.parent / "support" / "executorch_operators.txt"
@@ -79,7 +79,7 @@ def test_sort_names_each_of_equal_elements_once(installed):
 
 
 def test_the_tests_of_topk_expect_the_outputs_of_executorch(installed):
-    """Name the same of equal elements; PyTorch does, too."""
+    """Both name the same ones of several equal elements, and so does PyTorch."""
     import torch
     from conformance.runtimes import run_executorch
     from executorch.exir import to_edge

@@ -27,7 +27,7 @@ every_fixture = pytest.mark.parametrize("name", FIXTURES)
 
 
 def outputs(fixture, number, result):
-    """The outputs of a run as arrays; None for a value that is not a tensor."""
+    """Return the outputs of a run as arrays, None for a value that is not a tensor."""
     meta = metas(fixture)[fixture.runs[number].method]
     return [output(result, number, i, meta.output_tensor_meta(i))
             if meta.output_tag(i) == KERNEL_TYPES_TENSOR else None
@@ -43,7 +43,7 @@ def output(result, number, i, info):
 
 
 def refusal(fixture, method):
-    """Return the error of loading a method without its operators or backend; None if all are there."""
+    """Return the error of loading a method without its operators or backend; None if it lacks none."""
     entry = fixture.methods[method]
     operators = [name for name in fixture.refused if name in entry["operators"]]
     backends = [name for name in fixture.refused if name in entry["backends"]]
@@ -90,7 +90,7 @@ def test_outputs_are_those_of_executorch(name):
 
 
 def is_static(fixture):
-    """True when no size and no number changes."""
+    """Return True if the fixture has no sizes and no numbers that change."""
     return not any(value.get("dynamic") for method in fixture.methods.values()
                    for value in (*method["inputs"], *method["outputs"])) and not any(
         name.startswith("executorch_prim::") or name in WRITE_NUMBERS
@@ -99,7 +99,7 @@ def is_static(fixture):
 
 @pytest.mark.parametrize("name", [name for name in FIXTURES if is_static(FIXTURES[name])])
 def test_execution_leaves_the_pool_as_it_was_loaded(name):
-    """But for a delegate's own part of it."""
+    """A delegate may change its own part of the pool."""
     if "ExecutorBackend" in FIXTURES[name].backends:
         return
     files = on_host(name).files
@@ -109,7 +109,7 @@ def test_execution_leaves_the_pool_as_it_was_loaded(name):
 
 
 def measured_stack(result, phase):
-    """{method: most bytes of stack} that load or execute took on a board."""
+    """Return {method: maximum of the bytes of stack} that load or execute used on a board."""
     found = {}
     for line in result.lines:
         match = re.match(rf"stack {phase} (\S+) (\d+)$", line)
@@ -119,7 +119,8 @@ def measured_stack(result, phase):
 
 
 def check_stack(fixture, board, result):
-    """No more than what is stated, of execute by the method's kernels, without backends' Python."""
+    """Compare the stack with the bounds: of load, and of execute by the method's kernels. Backends in
+    Python have no bound."""
     if fixture.backends or fixture.name in NOT_SUPPORTED:
         return
     bounds = read_bounds(emulator.firmware_path(load_board(board)))
@@ -140,7 +141,8 @@ def test_each_kind_is_there():
 @pytest.mark.reliability
 @pytest.mark.parametrize(("name", "board"), fixtures_on_boards(FIXTURES))
 def test_board_outputs_equal_the_twin_to_the_byte(name, board):
-    """Lines, pools and outputs; the script itself asserts that no heap was allocated."""
+    """The test compares lines, pools and outputs. The script itself asserts that no heap was allocated.
+    """
     fixture = FIXTURES[name]
     on_board = run_on(board, name)
     assert without_stack(on_board.lines) == without_stack(on_host(name).lines)

@@ -22,7 +22,8 @@ def test_program_is_the_indexed_one(stored):
 
 
 def has_sizes(shape, wanted):
-    """True for the sizes of a signature; for no more elements where they are dynamic."""
+    """Return True for the sizes of a signature, or for at most as many elements if the sizes are
+    dynamic."""
     if wanted.get("dynamic"):
         return len(shape) == len(wanted["sizes"]) and math.prod(shape) <= math.prod(wanted["sizes"])
     return list(shape) == wanted["sizes"]

@@ -10,12 +10,12 @@ from multiprocessing.connection import wait
 
 from conformance.cases import EXECUTORCH, TWIN, Bench, result, run_model, run_operator
 
-SECONDS = 240.0  # for one job
+SECONDS = 240.0  # timeout of one job
 
 
 @dataclass
 class Job:
-    """An operator's samples, or a model of the zoo, or what `run` (name, group, bench) gives."""
+    """An operator's samples, or a model of the zoo, or the result of `run` (name, group, bench)."""
 
     name: str
     group: str
@@ -27,7 +27,7 @@ class Job:
 
 
 class _Log:
-    """Takes what is written to stdout and stderr; a call gives the last line since the one before."""
+    """Capture stdout and stderr. A call returns the last line since the call before."""
 
     def __init__(self):
         self.file = os.memfd_create("log")
@@ -82,7 +82,8 @@ class _Worker:
 
 
 def run_jobs(jobs, count, on_result, on_done, seconds=SECONDS):
-    """Runs the jobs on `count` processes; on_result(entry) and on_done() are called as they end."""
+    """Run the jobs on `count` processes. Call on_result(entry) for each result and on_done() for each
+    job."""
     waiting = list(reversed(jobs))
     workers = [_Worker() for _ in range(min(count, len(jobs)))]
     try:
@@ -108,7 +109,7 @@ def run_jobs(jobs, count, on_result, on_done, seconds=SECONDS):
 
 
 def _take(worker, on_result, on_done, seconds):
-    """Takes what a worker sent; False where it died or takes too long."""
+    """Receive what a worker sent. Return False if it died or exceeds the time limit."""
     try:
         while worker.connection.poll():
             kind, content = worker.connection.recv()
@@ -130,7 +131,7 @@ def _take(worker, on_result, on_done, seconds):
 
 
 def _died(worker, on_result):
-    """Notes what died; the job that is left of it, in a list."""
+    """Report the job of a dead worker as a failure. Return the rest of the job, in a list."""
     job = worker.job
     how = "ended the process" if worker.stage else "ended the process or took too long"
     if job.operator is not None and not (job.alone and worker.sample):

@@ -1,5 +1,5 @@
-"""Test jumps, moves and initial values in programs that no exporter writes; exported programs are
-fixtures."""
+"""Test jumps, moves and initial values in programs that no exporter writes. The fixtures test exported
+programs."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ X, OUT, CONDITION, NO = range(4)
 
 
 def loaded(instructions, values=(), condition=None):
-    """A method with x (4 floats), out, a condition (one bool), the value False, and `values`."""
+    """Load a method with x (4 floats), out, a condition (one bool), the value False, and `values`."""
     condition = tensor([], 32, dtype=BOOL) if condition is None else condition
     values = [tensor([4], 0), tensor([4], 16), condition, bool_value(False), *values]
     made = program(plan(values, instructions, ["aten::relu.out"], [X, CONDITION], [OUT], [48]))

@@ -1,5 +1,5 @@
-"""Test tensors and numbers that change, in programs that no exporter writes; exported programs are
-fixtures."""
+"""Test dynamic tensors and numbers in programs that no exporter writes. The fixtures test exported
+programs."""
 
 
 import numpy as np
@@ -36,7 +36,7 @@ def load(*arguments, **fields):
 
 
 def relu(values=(), instructions=None):
-    """out = relu(x), both of up to 2 by 4 floats, and other values and instructions."""
+    """Load out = relu(x), both of up to 2 by 4 floats, with further values and instructions."""
     return load([dynamic([2, 4], 0), dynamic([2, 4], 32), *values],
                 [call(0, X, OUT, OUT)] if instructions is None else instructions,
                 ["aten::relu.out"], [X], [OUT], [64])
@@ -47,7 +47,7 @@ def sizes_of(method, value, rank=2):
 
 
 def set_x(method, x):
-    """Sets value 0, which is the input 0."""
+    """Set value 0, which is input 0."""
     method.set_input(from_blob(x, list(x.shape)), 0)
 
 
@@ -55,7 +55,7 @@ def test_an_output_gets_the_sizes_of_the_input():
     method = relu()
     for shape in [(2, 4), (1, 3), (2, 0), (1, 8), (2, 4)]:
         x = np.linspace(-1, 1, 8, dtype=np.float32)[: shape[0] * shape[1]].reshape(shape)
-        if x.size == 0:  # of which CPython casts no view
+        if x.size == 0:  # CPython casts no view without elements
             assert records.resize(method, X, *shape) == 0
             method.execute()
             assert sizes_of(method, OUT) == list(shape)
@@ -105,7 +105,7 @@ def test_a_tensor_is_moved_with_its_sizes():
 
 
 def test_a_number_is_moved():
-    """The condition is true until a first move; its value stays from one execution to the next."""
+    """The condition is true until the first move. The moved value stays in the next execution."""
     condition, no = 2, 3
     instructions = [move(X, OUT), jump(condition, 3), call(0, X, OUT, OUT), move(no, condition)]
     method = relu([bool_value(True), bool_value(False)], instructions)
@@ -130,7 +130,8 @@ def test_reset_state_takes_numbers_back():
 
 
 def test_scratch_that_the_upper_bounds_do_not_show():
-    """addmm: at the upper bound of mat2 self does not broadcast, so loading asks for none."""
+    """The operator is addmm. At the upper bound of mat2, self does not broadcast, so loading plans no
+    scratch memory for it."""
     values = [dynamic([3, 8], 0, dtype=HALF), dynamic([2, 8], 48, dtype=HALF),
               tensor([4], 80, dtype=HALF), tensor([2, 3], 88, dtype=HALF), int_value(1)]
     made = program(plan(values, [call(0, 2, 3, X, 4, 4, OUT, OUT)], ["aten::addmm.out"], [X], [OUT],
@@ -226,7 +227,8 @@ VIEW = "executorch_prim::et_view.default"
 
 def view(source, out, values=(), planned=32, operators=(VIEW, "aten::relu.out"), instructions=None,
          inputs=(0,)):
-    """Value 1 is a view of value 0, of up to 2 by 4 floats; 2 is the list [-1], 3 the int -1."""
+    """Load a view, value 1, of value 0, of up to 2 by 4 floats. Value 2 is the list [-1], value 3 the
+    int -1."""
     values = [source, out, {"val": ("IntList", {"items": [3]})}, int_value(-1), *values]
     return load(values, [call(0, 0, 2, 1)] if instructions is None else instructions,
                 list(operators), list(inputs), [1], [planned])
@@ -260,7 +262,7 @@ def test_a_view_of_an_unplanned_input_needs_no_memory_of_its_own():
 
 
 def test_nothing_is_read_beyond_a_smaller_input():
-    """The relu reads the view before it has the sizes of the new input."""
+    """The relu reads the view before the view gets the sizes of the new input."""
     method = view(dynamic([2, 4]), dynamic([8]), [dynamic([8], 0)], 32,
                   instructions=[call(1, 1, 4, 4), call(0, 0, 2, 1)])
     method.set_input(np.ones(8, np.float32), 0)
@@ -299,7 +301,7 @@ def test_a_constant_that_is_a_view_of_itself_is_constant():
 
 
 def test_a_tensor_with_elements_has_data():
-    """Value 1 is made a view of value 2 before that becomes one of nothing."""
+    """Value 1 becomes a view of value 2 before value 2 becomes a view without elements."""
     values = [tensor([4], 0), tensor([4]), dynamic([4]), dynamic([0]),
               {"val": ("IntList", {"items": [5]})}, int_value(-1)]
     found = program(plan(values, [call(1, 0, 1, 1), call(0, 2, 4, 1), call(0, 3, 4, 2)],
@@ -343,7 +345,7 @@ def test_views_that_cannot_be_are_rejected(source, out, more, instructions, mess
 
 
 def test_views_of_each_other():
-    """They have no data but what one of them had; nothing crashes."""
+    """The views have only the data that one of them had, and nothing crashes."""
     method = view(dynamic([8], 0), dynamic([8], 0), instructions=[call(0, 0, 2, 1), call(0, 1, 2, 0)])
     method.set_input(np.arange(8, dtype=np.float32), 0)
     method.execute()
@@ -356,13 +358,13 @@ N, LIST, ADD, VIEW_COPY = 2, 3, "executorch_prim::add.Scalar", "aten::view_copy.
 
 
 def numbers(values, instructions, operators):
-    """x and out, of up to 2 by 4 floats, then `values`."""
+    """Load x and out, of up to 2 by 4 floats, with `values` behind them."""
     return load([dynamic([2, 4], 0), dynamic([2, 4], 32), *values], instructions, operators, [X],
                 [OUT], [64])
 
 
 def test_a_list_with_a_variable():
-    """view(x, [n, -1]), where n counts the executions."""
+    """The call is view(x, [n, -1]), where n counts the executions."""
     method = numbers([int_value(0), {"val": ("IntList", {"items": [N, 4]})}, int_value(-1),
                       int_value(1)],
                      [call(0, N, 5, N), call(1, X, LIST, OUT, OUT)], [ADD, VIEW_COPY])
@@ -385,7 +387,8 @@ def test_a_list_with_a_variable_that_becomes_a_float():
 
 
 def test_a_number_that_others_read_is_one_variable():
-    """The exporter shares no constant with a result; a program that does gets what it asks for."""
+    """The exporter never shares a constant with a result. In a program that does so, all share one
+    variable."""
     method = numbers([int_value(1)], [call(0, N, N, N), call(0, N, N, N)], [ADD])
     method.set_input(np.zeros(8, np.float32), 0)
     method.execute()
@@ -393,7 +396,7 @@ def test_a_number_that_others_read_is_one_variable():
 
 
 def test_a_loop_with_a_variable_ends_or_is_ended():
-    """n = n + 1 until n == 100; then until n == -1, which never comes."""
+    """One loop computes n = n + 1 until n == 100, the other until n == -1, which never happens."""
     def count_to(end):
         return numbers([int_value(0), int_value(1), int_value(end), bool_value(False)],
                        [call(0, N, 3, N), call(1, N, 4, 5), jump(5, 0)],
@@ -423,7 +426,7 @@ def test_numbers_that_cannot_be_written_are_rejected(values, arguments, message)
 
 
 def test_many_calls_with_one_long_list_are_not_supported():
-    """Loading would take their product."""
+    """Loading would take time proportional to calls times items."""
     long = {"val": ("IntList", {"items": [4] * 20000})}
     for first in ([], [call(0, N, N, N)]):
         one = [call(1, X, LIST, OUT, OUT)]
@@ -439,11 +442,12 @@ def test_a_list_beside_a_variable_has_only_ints(items):
         numbers(values, [call(0, N, N, N), call(1, X, LIST, OUT, OUT)], [ADD, VIEW_COPY])
 
 
-# ---- memories that a program would leave
+# ---- accesses outside of a program's memories
 
 
 def test_an_input_that_is_the_output_keeps_its_sizes():
-    """cat([x, x], out=x): the first check gives x sizes that the kernel would then double again."""
+    """In cat([x, x], out=x), the first check doubles the sizes of x, and the kernel would double them
+    again."""
     method = load([dynamic([16, 4], 0), dynamic([16, 4], 256),
                    {"val": ("TensorList", {"items": [0, 0]})}, int_value(0)],
                   [call(0, 2, 3, 0, 0)], ["aten::cat.out"], [0], [0], [512])
@@ -454,7 +458,8 @@ def test_an_input_that_is_the_output_keeps_its_sizes():
 
 
 def test_an_output_that_stands_for_two_parts():
-    """split(x, [1, 7]) into one tensor, which has 7 elements at last: 14 are not to be read."""
+    """split(x, [1, 7]) writes both parts to one tensor, which finally has 7 elements. The next call
+    must not read 14."""
     parts = [{"val": ("IntList", {"items": [3, 4]})}, int_value(1), int_value(7), int_value(0),
              {"val": ("TensorList", {"items": [OUT, OUT]})}]
     method = load([dynamic([8], 0), dynamic([8], 32), *parts], [call(0, X, 2, 5, 6, 6)],
@@ -484,7 +489,7 @@ def test_an_unplanned_input_that_is_written_has_its_bound(instruction):
 
 
 def test_a_number_that_is_moved_writes_to_no_memory():
-    """The float's low half reads as a place in memory 4, which is the input's."""
+    """The low half of the float looks like a reference into memory 4, the input's memory."""
     method = load([tensor([4]), tensor([4], 0), double_value(0.0),
                    double_value(float.fromhex("0x1.000000800000p0"))],
                   [call(0, 0, 1, 1), move(3, 2)], ["aten::relu.out"], [0], [1], [16])
@@ -494,14 +499,14 @@ def test_a_number_that_is_moved_writes_to_no_memory():
 
 
 def test_a_tensor_without_dims_is_static():
-    """It has an element whatever its source has."""
+    """Such a tensor has one element, even if its source has none."""
     for source in (dynamic([0], 0), dynamic([8])):
         with pytest.raises(Error, match=r"instruction 0: .*a (static view|view of more elements)"):
             view(source, dynamic([]), inputs=())
 
 
 def test_memory_holds_all_that_share_it():
-    """Value 1, of 4 floats, is a view of 16."""
+    """Value 1, of 4 floats, is a view of 16 floats."""
     both = view(tensor([16]), dynamic([4]), inputs=(0, 1))
     with pytest.raises(Error, match=r"InvalidArgument \(0x12\): input 1: .*64B requested, 16B"):
         both.set_input(np.ones(4, np.float32), 1)

@@ -27,7 +27,7 @@ FOLDER = Path(__file__).resolve().parents[2] / "examples" / "c"
 MODEL = fixture_store.load("int8_ds_cnn").pte
 INPUT = (np.arange(490) % 16 - 8).astype(np.float32)
 BOARD = "mps2-an386"
-UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
+UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # compiles fastest
 MAP = "-nostartfiles -T mps2.ld -Wl,-Map="
 LIBC = ("malloc", "free", "printf", "puts", "_sbrk", "strlen", "strcmp", "abort", "exit", "expf")
 
@@ -38,11 +38,11 @@ def sh(*command):
     done = subprocess.run(list(map(str, command)), cwd=FOLDER, env=environment, text=True,
                           capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr  # where the emulator shows the board's output
+    return done.stdout + done.stderr  # the emulator prints the board's output to stderr
 
 
 def make(target, folder):
-    """For the board as small as it gets."""
+    """Make the target, as small as possible for the board."""
     options = ["SMALL=1", f"LDFLAGS={MAP}{folder}/example.map"] if target == "mps2" else UNOPTIMISED
     sh("make", "-s", "-j2", f"TARGET={target}", f"BUILD={folder}", *options)
 
@@ -57,7 +57,7 @@ def cmake(target, folder):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Return what makes a target, once for all tests: made(function, target) -> folder"""
+    """Return made(function, target), which makes a target once for all tests and returns its folder."""
     @functools.cache
     def build(function, target):
         folder = tmp_path_factory.mktemp(f"{function.__name__}_{target}")
@@ -76,7 +76,7 @@ def run(target, program):
 
 
 def twin_says():
-    """The class of the highest score."""
+    """Return the class with the highest score on the twin."""
     info = open_program(MODEL).method_meta("forward").input_tensor_meta(0)
     stored = [info.sizes()[dim] for dim in info.dim_order()]
     array = INPUT.reshape(stored).transpose(np.argsort(info.dim_order()))
@@ -100,7 +100,7 @@ def test_it_builds_and_has_the_outputs_of_the_twin(build, target, made):
 def test_the_core_is_small(made):
     example = made(make, "mps2") / "example.map"
     files = (FOLDER.parents[1] / "kernels/core").rglob("*.c")
-    core = {path.stem for path in files} - {"registry", "error_text"}  # the latter is for people
+    core = {path.stem for path in files} - {"registry", "error_text"}  # error_text is only for people
     linked = [(re.search(r"libpicotorch\.a\((\w+)\.o\)", path), size)
               for _, size, path in sections(example)]
     size = sum(size for found, size in linked if found and found[1] in core)

@@ -1,5 +1,5 @@
-"""Test external tensors: .ptd files, their faults, and the search of a load for a tensor's data in
-them."""
+"""Test external tensors: .ptd files, their faults, and the search of a load for a tensor's data in .ptd
+files."""
 
 import functools
 import json
@@ -34,7 +34,7 @@ FLOATS = {"scalar_type": 6, "sizes": [4], "dim_order": [0]}
 
 def data_file(data=WEIGHTS, layout=FLOATS, segments=({"offset": 0, "size": 16},), key="w", index=0,
               version=0, **header):
-    """A .ptd file with one key; `layout` None leaves it out."""
+    """Build a .ptd file with one key. With `layout` None the key has no layout."""
     named = {"key": key, "segment_index": index}
     if layout is not None:
         named["tensor_layout"] = dict(layout)
@@ -47,7 +47,7 @@ def load_data(data):
 
 
 def run(data, pte=None):
-    """relu of what the file has for w."""
+    """Return relu of the data of w in the file."""
     loaded = Program.load(BufferDataLoader(aligned(pte or external_relu())))
     method = load_with_exact_memories(loaded, "forward", data_map=data and load_data(data))
     method.execute()
@@ -141,7 +141,7 @@ def test_maps_that_do_not_merge():
 # ---- data that load finds and rejects, here and on the boards
 
 HUGE = 1 << 63
-# file or None, how the error begins
+# file or None, begin of the error's text
 CASES = {
     "empty": (b"", "InvalidArgument (0x12): data file: 48B requested, 0B available: too few"),
     "a program": (external_relu(), "NotFound (0x20): data file: no header FH01"),
@@ -236,7 +236,7 @@ def test_a_tensor_without_a_name():
 
 
 def test_initial_values_need_a_data_file_too():
-    """As in ExecuTorch, another error than that of a constant."""
+    """As in ExecuTorch, the error differs from the error of a missing constant."""
     with pytest.raises(Error, match="InvalidExternalData .*no data file was given: w"):
         run(None, external_relu(offset=0))
     assert run(data_file(), external_relu(offset=0)) == [1, 0, 3, 0]
@@ -270,7 +270,7 @@ def test_an_error_names_the_file(tmp_path):
 
 
 def many(names, keys):
-    """A program of external tensors of these names, and a data file of these keys."""
+    """Return a program with external tensors of these names, and a data file with these keys."""
     values = [external_tensor([4], name) for name in names] + [tensor([4], 0)]
     last = len(values) - 1
     pte = program(plan(values, [call(0, 0, last, last)], ["aten::relu.out"], [], [last], [16]))
@@ -279,7 +279,8 @@ def many(names, keys):
 
 
 def test_many_tensors_are_found_in_many_keys():
-    """In their order at once; in any other within a bound."""
+    """The search finds tensors at once in the order of the keys, and within a bound in any other order.
+    """
     names = [f"w{i}" for i in range(300)]
     for keys in (names, names[::-1], sorted(names)):
         pte, data = many(names, keys)
@@ -287,7 +288,7 @@ def test_many_tensors_are_found_in_many_keys():
 
 
 def test_so_many_searches_end_with_an_error():
-    """Each of them looks at all keys."""
+    """Each search looks at all keys."""
     pte, data = many(["w"] * 60, ["x"] * 20000 + ["w"])
     start = time.process_time()
     with pytest.raises(Error, match="NotSupported .*external tensor: too many key lookups"):
@@ -371,7 +372,7 @@ def test_size_counts_data_files(call):
 
 
 def test_a_reset_leaves_the_constant_that_a_buffer_is_a_view_of():
-    """Its initial value belongs to the planned memory that the program gives it, as at load."""
+    """The initial value of w is in the planned memory of the program, after load and after a reset."""
     values = [external_tensor([2, 4], name="v"), {"val": ("IntList", {"items": [4]})},
               external_tensor([8], name="w", offset=0), tensor([8], 32),
               {"val": ("Int", {"int_val": 8})}]

@@ -16,8 +16,8 @@ KNOWN = supported_operators()
 FLAGS = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O0", "-ffunction-sections",
          "-fdata-sections", f"-I{KERNELS}/include", f"-I{KERNELS}"]
 
-# Print the names of the operators, then a line for each file: an error code, its text, and the operator
-# that is missing.
+# Print the names of the operators, then a line for each file: an error code, its text, and the missing
+# operator.
 MAIN = r"""
 #include <core/record.h>
 #include <picotorch/picotorch.h>
@@ -69,28 +69,29 @@ int main(int n, char **paths) {
 
 
 def call_of(name):
-    """A program with a call of the operator, without regard to its arguments."""
+    """Return a program with a call of the operator, with arbitrary arguments."""
     arguments = [0] * len(KNOWN[name].signature)
     values = [tensor([4], 0), tensor([4], 16)]
     return program(plan(values, [call(0, *arguments)], [name], [0], [1], [32]))
 
 
 def kernels_of(subject):
-    """The kernels pt_... in a folder of kernels/extra that a build without it does not have."""
+    """Return the kernels of a folder of kernels/extra, which a build without the folder lacks."""
     extended = {operator.others[subject] for operator in KNOWN.values() if subject in operator.others}
     return extended | {symbol for operator in KNOWN.values() if operator.subject == subject
                        for symbol in (operator.symbol, *operator.others.values())}
 
 
 def defined_in(*command):
-    """The pt_... that a program or objects define, without this prefix."""
+    """Return the symbols pt_... that a program or objects define, without this prefix."""
     listing = subprocess.check_output([*command, "--defined-only"], text=True)
     return {*re.findall(r"\bpt_(\w+)", listing)}
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """The objects of all but the registry, which alone reads the switches, and of a main, by source."""
+    """Compile all sources except the registry, which alone reads the switches, and a main. Return the
+    objects by source."""
     folder = tmp_path_factory.mktemp("library")
     (folder / "main.c").write_text(MAIN)
     sources = [path for path in sorted(KERNELS.rglob("*.c")) if path.stem != "registry"]
@@ -106,7 +107,7 @@ def library(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """A program for each extra operator by its name, and relu."""
+    """Return programs by the name of their only operator: each extra operator, and relu."""
     folder = tmp_path_factory.mktemp("files")
     programs = {operator.name: call_of(operator.name) for operator in KNOWN.values()
                 if operator.subject} | {"aten::relu.out": program(relu_plan())}
@@ -125,7 +126,8 @@ def test_each_subject_is_a_folder_with_a_switch():
 
 
 def test_each_folder_has_the_kernels_of_its_subject(library):
-    """It has no others. Those of float64 are beside those in whose place they are."""
+    """The folder has no other kernels. Kernels of float64 are in the folders of the kernels that they
+    replace."""
     objects = library
     symbols = {symbol for operator in KNOWN.values()
                for symbol in (operator.symbol, *operator.others.values())}

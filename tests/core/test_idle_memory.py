@@ -35,13 +35,13 @@ STATIC = [name for name, fixture in FIXTURES.items() if not fixture.refused and 
 
 @pytest.fixture
 def every_place(monkeypatch):
-    """Every call has a place, not only those of methods that gain by it."""
+    """Give every call a place, not only the calls of methods that gain by it."""
     monkeypatch.setattr(scratch_overlay, "find_temp", lambda method, others, kept: scratch_overlay.Temp(
         method.record.scratch, scratch_overlay._idle_ranges(method, kept)))
 
 
 def loaded(file, name, data):
-    """A method in memories of just the bytes that it needs, full of 0x7F."""
+    """Load a method in memories of the exact sizes that it needs, filled with 0x7F."""
     program = open_program(file)
     meta = program.method_meta(name)
     report = load_with_exact_memories(program, name, False, open_data(data)).memory_report()
@@ -61,7 +61,7 @@ def at(c, reference):
 
 
 def fill(c, index, byte):
-    """Fill the place of an instruction; its bytes."""
+    """Fill the place of an instruction, and return its bytes."""
     if not c.idle_scratch:
         return 0
     place = ffi.cast("pt_idle_scratch *", at(c, c.idle_scratch))[index]
@@ -71,7 +71,8 @@ def fill(c, index, byte):
 
 
 def step_through(method):
-    """Run all instructions; fill the place of each before it runs and after it. Bytes of all places."""
+    """Run all instructions, and fill the place of each one before and after it. Return the bytes of all
+    places."""
     c, filled = method.library._m.c, 0
     while True:
         index = c.instruction
@@ -88,7 +89,7 @@ def step_through(method):
 
 
 def results(file, name, data, rounds):
-    """Outputs of some runs, and the bytes that were filled."""
+    """Return the outputs of some runs, and the number of filled bytes."""
     (method, meta), found, filled = loaded(file, name, data), [], 0
     for _ in range(rounds):
         set_inputs(method, meta, random_inputs(meta))
@@ -126,12 +127,12 @@ def test_outputs_of_benchmark_models_are_those_of_the_program(name):
 
 
 def random_program(generator):
-    """A program of calls and moves between tensors that lie anywhere in two planned buffers."""
+    """Return a random program of calls and moves between tensors anywhere in two planned buffers."""
     sizes = [8 * generator.randrange(4, 12), 8 * generator.randrange(4, 12)]
     values = []
     for i in range(8):
         buffer = generator.randrange(2)
-        count = 2 if i < 6 else 4  # the last are outputs of cat
+        count = 2 if i < 6 else 4  # the last two are outputs of cat
         offset = 4 * generator.randrange(sizes[buffer] // 4 - count + 1)
         named = {"extra_tensor_info": {"fully_qualified_name": f"state{i}"}} if i in (4, 5) else {}
         values.append(tensor([count], offset, buffer + 1, **named))
@@ -163,7 +164,7 @@ def test_outputs_of_random_programs_are_those_of_the_program(every_place):
         program = random_program(generator)
         try:
             results(program, "forward", [], 1)
-        except Error:  # tensors of a call that overlap as the kernel does not allow
+        except Error:  # the kernel rejects tensors of a call that overlap
             continue
         filled += assert_same(program, [], ptm_writer.compile_ptm(program).data)
         ran += 1
@@ -172,7 +173,7 @@ def test_outputs_of_random_programs_are_those_of_the_program(every_place):
 
 
 def test_methods_leave_state_alone_that_they_may_share():
-    """The first method counts in a planned buffer that the second does not use, but has."""
+    """The first method counts in a planned buffer that the second method has but does not use."""
     zero, one = ({"val": ("Int", {"int_val": i})} for i in range(2))
     no = {"val": ("Bool", {"bool_val": False})}
     add = programs.plan([tensor([4], 0), tensor([4], 64, 2), tensor([4], 16), one, no],
@@ -191,7 +192,7 @@ def test_methods_leave_state_alone_that_they_may_share():
 
 
 def simulate(inputs, steps, runs, scribbled):
-    """Run steps on 64 bytes several times; inputs are set before the first run alone."""
+    """Run steps on 64 bytes several times. The inputs are set before the first run only."""
     memory, seen = bytearray(64), []
     generator = random.Random(1)
     for _, start, end in inputs:

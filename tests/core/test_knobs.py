@@ -1,5 +1,6 @@
-"""Test every macro that a build of the library may define. At the ends of its range the library works,
-with sanitizers. Beyond them, and in combinations that leave nothing to run, it does not compile."""
+"""Test every macro that a build of the library may define. At the ends of a macro's range the library
+works, with sanitizers. Beyond the ends, and in combinations that leave nothing to run, it does not
+compile."""
 
 import re
 import subprocess
@@ -32,7 +33,7 @@ WORKING = [
     ["PT_NO_PROGRAMS", "PT_NO_CHECKS", "PT_NO_DYNAMIC", "PT_NO_TEXTS", "PT_NO_TRACER",
      "PT_MAX_MEMORIES=6", "PT_MAX_INPUTS=32"],
 ]
-# What a list of operators leaves out (see registry.c); all builds below leave it out.
+# Macros of a list of operators (see registry.c), which all builds below define.
 LEFT_OUT = ["PT_NO_WINOGRAD", "PT_NO_POINTWISE", "PT_NO_IM2ROW",
             *(f"PT_NO_{path.name.upper()}" for path in sorted((KERNELS / "extra").iterdir()))]
 INTERNAL = {"PT_NO_OPERATOR", "PT_ANY_FACTOR"}  # of registry.c, of fft_lines.inc
@@ -105,7 +106,7 @@ int main(int n, char **paths) {
 
 
 def many_inputs(n):
-    """relu of the last of n inputs, which are one tensor."""
+    """Return a program with relu of the last of n inputs, which are one tensor."""
     return program(relu_plan() | {"inputs": [0] * n})
 
 
@@ -144,7 +145,7 @@ def test_every_knob_is_here():
 
 @pytest.mark.parametrize("pattern", ["*Makefile", "*.mk", "*CMakeLists.txt", "*.cmake", "*.py"])
 def test_builds_define_no_macro_that_the_sources_lack(pattern):
-    """A macro under an old name would leave out nothing."""
+    """A macro under an old name would have no effect."""
     root = KERNELS.parent
     rooms = (root / name for name in ("kernels", "port", "host/picotorch/package"))
     sources = [path.read_text() for room in rooms for path in room.rglob("*.*")
@@ -160,7 +161,8 @@ def test_builds_define_no_macro_that_the_sources_lack(pattern):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """The paths of a program, of its .ptm file, of one with 33 inputs and of one with two buffers."""
+    """Write a program, its .ptm file, a program with 33 inputs and one with two buffers. Return their
+    paths."""
     folder = tmp_path_factory.mktemp("files")
     paths = {name: folder / name for name in ("program", "ptm", "inputs", "buffers")}
     paths["program"].write_bytes(program(relu_plan()))
@@ -171,8 +173,8 @@ def files(tmp_path_factory):
 
 
 def answers(folder, knobs, paths):
-    """Build with these knobs and sanitizers, run the files; return a line for each: an error code, or 0
-    and outputs."""
+    """Build with these knobs and sanitizers, and run the files. Return a line for each file, with an
+    error code, or with 0 and outputs."""
     if not replayed.has_sanitizers(64):
         pytest.skip("gcc has no sanitizers here")
     operators = folder / "operators.def"
@@ -214,6 +216,6 @@ def test_the_library_works_at_the_ends_of_a_range(knobs, files, tmp_path):
 
 @pytest.mark.thorough
 def test_a_build_that_packs_no_weights_rejects_to(files, tmp_path):
-    """It loads a .ptm file, which brings its packed weights."""
+    """The build loads a .ptm file, which contains its packed weights."""
     of_program, of_ptm, *_ = answers(tmp_path, ["PT_NO_PACKING", "PACK_WEIGHTS=true"], files.values())
     assert of_program == "16" and of_ptm == WORKS

@@ -1,4 +1,4 @@
-"""Test programs, data files and planned buffers above 128 MiB, which only a host supports: bytes beyond
+"""Test programs, data files and planned buffers above 128 MiB, which only a host supports. Bytes beyond
 the reach of a reference are in further memories."""
 
 import struct
@@ -22,7 +22,7 @@ BEYOND = "planned buffer 0: is too large"
 
 
 def spread(file, base, field=SEGMENT_BASE):
-    """A file with its segments at `base`, and zeros in front of them."""
+    """Move a file's segments to `base`, with zeros in front of them."""
     before = struct.unpack_from("<Q", file, field)[0]
     found = bytearray(base) + file[before:]
     found[:before] = file[:before]
@@ -31,7 +31,7 @@ def spread(file, base, field=SEGMENT_BASE):
 
 
 def planned_later(pte, by, change=lambda plan: None):
-    """A program whose first planned buffer begins with `by` bytes that no tensor takes."""
+    """Return a program whose first planned buffer begins with `by` unused bytes."""
     def change_all(tables):
         for plan in tables["execution_plan"]:
             plan["non_const_buffer_sizes"][1] += by
@@ -46,7 +46,7 @@ def planned_later(pte, by, change=lambda plan: None):
 
 
 def run(fixture, pte, data=None, **memories):
-    """The result of the first run of a fixture, of a program and data files like its own."""
+    """Return the result of a fixture's first run, with another program and other data files."""
     first = fixture.runs[0]
     return running.run(Request(pte, fixture.name, first.inputs, first.method,
                                data=data or fixture.data, **memories), running.HOST)
@@ -78,7 +78,7 @@ def test_initial_values_lie_anywhere():
 
 
 def large_table(rows):
-    """The program of fixture embedding with this many rows of zeros before its own."""
+    """Return the program of fixture embedding with this many rows of zeros before its own."""
     parts = file_parts.program(fixture_store.load("embedding").pte)
     more, values = 12 * rows, parts.tables["execution_plan"][0]["values"]
     (table,) = [i for i, value in enumerate(values) if value["val"][0] == "Tensor"
@@ -163,7 +163,7 @@ def test_all_three_are_beyond_the_reach():
 
 
 def in_place(count):
-    """x = relu(x), of so many floats, planned."""
+    """Return x = relu(x), planned, with `count` floats."""
     x = [programs.tensor([count], 0), programs.tensor([count], 0)]
     return programs.program(programs.plan(x, [programs.call(0, 0, 1, 1)], ["aten::relu.out"], [0], [1],
                                           [4 * count]))
@@ -180,7 +180,8 @@ def test_a_planned_tensor_may_be_larger_than_a_reference_reaches():
 
 @pytest.mark.parametrize("by", [0, REACH - 8064])
 def test_scratch_lies_apart_from_other_tensors_in_further_memories(by):
-    """The output of an instruction begins at 8000, in reach; its scratch is put in the middle of it."""
+    """The output of an instruction begins at 8000, within reach. The test moves its scratch memory into
+    the middle of the output."""
     def change(plan):
         args = plan["chains"][0]["instructions"][1]["instr_args"][1]["args"]
         out, scratch = (plan["values"][args[i]]["val"][1] for i in (-1, -3))
@@ -204,12 +205,12 @@ def test_a_ptm_file_keeps_what_the_program_needs():
 
 
 def sized(*sizes):
-    """relu_plan with planned buffers of these sizes."""
+    """Return relu_plan with planned buffers of these sizes."""
     return programs.program(programs.relu_plan() | {"non_const_buffer_sizes": [0, *sizes]})
 
 
 def manager(sizes):
-    """Memories whose planned buffers take no memory until something is written there."""
+    """Return memories whose planned buffers use no memory until they are written."""
     planned = HierarchicalAllocator([aligned(size) for size in sizes])
     return MemoryManager(MemoryAllocator(aligned(4096)), planned)
 
@@ -288,7 +289,7 @@ def test_a_planned_tensor_of_too_many_elements_or_bytes(sizes, dtype):
 
 
 def test_a_board_stays_within_the_reach():
-    """With what the twin takes."""
+    """The board rejects programs that the twin accepts."""
     plan = programs.relu_plan()
     plan["values"] = [programs.tensor([REACH // 4 + 1], 0), programs.tensor([4], 16)]
     job = Job({"model0": sized(REACH + 8), "model1": programs.program(plan)})

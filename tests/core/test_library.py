@@ -20,7 +20,7 @@ def span(buffer, size=None):
 
 
 class Library:
-    """A program of one method with its memories; `load` loads it."""
+    """A program of one method with its memories; `load` loads the method."""
 
     def __init__(self, data):
         self.error = ffi.new("pt_error *")
@@ -38,7 +38,7 @@ class Library:
         self.options = ffi.new("pt_options *")
 
     def load(self, plan=None):
-        """The error's code, which pt_error has, too."""
+        """Load the method. Return the error's code, which pt_error also has."""
         code = lib.pt_load(self.method, plan or self.plan, self.memories, self.options,
                            self.error)
         assert code == 0 or code == self.error.code
@@ -158,13 +158,13 @@ def text_of(size=200, what=None, **fields):
 
 @pytest.mark.parametrize("subject", range(len(SUBJECTS)))
 def test_an_error_has_the_text_of_python(subject):
-    """Python adds remedies by the code, and what it reads from the program."""
+    """Python adds remedies by the code, and details that it reads from the program."""
     what = "a cause; a remedy"
     for code in ERROR_NAMES:
         for index in -1, 0, 2**31 - 1:
             for numbers in (NO_BYTES, NO_BYTES), (0, 1), (2**32 - 2, NO_BYTES):
                 if subject == lib.PT_SUBJECT_INSTRUCTION and numbers[0] > 0:
-                    continue  # its numbers are of arguments: both are there, or none
+                    continue  # its numbers are of arguments, so the error has both or none
                 requested, available = (-1 if number == NO_BYTES else number for number in numbers)
                 error = library_error(code, subject, index, -1, requested, available, what, None)
                 assert text_of(code=code, subject=subject, index=index, requested=numbers[0],

@@ -57,7 +57,7 @@ def test_constants_are_where_the_exporter_aligned_them(name):
 
 @pytest.mark.parametrize("name", [*ALIGNED, "inline_constants", "external_weights"])
 def test_the_twin_uses_constants_where_they_lie(name):
-    """The data of every constant is at an address inside of the file."""
+    """The address of every constant's data is inside the file."""
     fixture = fixture_store.load(name)
     files = [aligned(data) for data in (fixture.pte, *fixture.data)]
     module = Module(files[0], files[1:] or None)
@@ -75,7 +75,7 @@ def test_the_twin_uses_constants_where_they_lie(name):
 
 
 def constants_of(program):
-    """(TensorInfo, index of the value) of the constants of a program's first method."""
+    """Return (TensorInfo, index of the value) of the constants of a program's first method."""
     meta = program.method_meta(program.method_names[0])
     values = Values(program, meta.plan)
     return [(values.tensor(i), i) for i in range(len(values))
@@ -83,7 +83,7 @@ def constants_of(program):
 
 
 def test_a_file_that_can_be_seen_in_place_is_not_copied(monkeypatch):
-    """As files of ROMFS can: opening one gives its bytes in flash."""
+    """Files in ROMFS behave so: open() returns their bytes in flash."""
     flash = aligned(fixture_store.load("linear_5").pte).toreadonly()
     monkeypatch.setattr(files, "open", lambda path, mode: memoryview(flash), raising=False)
     loader = FileDataLoader("/rom/model.pte")
@@ -193,7 +193,8 @@ def test_boards_lists_the_arenas(call):
 
 
 def state_method():
-    """Adds its input to "total" and gives twice that; what gives it memory is left to do."""
+    """Load a method that adds its input to "total" and returns twice the sum. "total" has no memory
+    yet."""
     data = aligned(fixture_store.load("unplanned_state").pte)
     program = Program.load(BufferDataLoader(data))
     meta = program.method_meta("forward")
@@ -211,7 +212,7 @@ def add(method, *values):
 
 
 def test_state_lives_where_the_caller_wants_it():
-    """Two methods may even share it."""
+    """Two methods may share the state."""
     methods = state_method(), state_method()
     state = aligned(np.array([1, 2], np.float32).tobytes())
     for method in methods:

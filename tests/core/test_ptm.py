@@ -37,11 +37,11 @@ from support.tiers import SWEEP, is_of_each_kind
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
 LOADED = [name for name, fixture in FIXTURES.items() if not fixture.refused
           and name not in fixture_store.NOT_SUPPORTED]
-# All run on one board. The others run those with packed weights, and some of each kind; `make ptms`
-# runs all on all boards.
+# One board runs all fixtures. The others run fixtures with packed weights, and some of each kind; `make
+# ptms` runs all fixtures on all boards.
 ALL_ON = "mps2-an386"
 SOME = ("cond_on_a_size", "conv2d_channels_last", "dynamic_batch", "external_state", "two_methods")
-FIT_EVERYWHERE = ("int8_ds_cnn",)  # of the benchmark; on netduinoplus2, too
+FIT_EVERYWHERE = ("int8_ds_cnn",)  # models of the benchmark; on netduinoplus2, too
 
 
 class Compiled:
@@ -86,7 +86,7 @@ def test_outputs_are_those_of_the_program(name):
     for name, board in on_boards(LOADED) if not FIXTURES[name].backends
     and (SWEEP or board == ALL_ON or name.startswith("int8_") or name in SOME)])
 def test_board_outputs_of_ptm_files_equal_the_twin(name, board):
-    """With weights packed for the board's core, for which the pool would have no room."""
+    """The .ptm file has weights packed for the board's core, for which the pool would be too small."""
     ptm = compiled(name, load_board(board).core)
     on_twin, on_board = run(ptm, HOST), run(ptm, board)
     assert of_values(on_twin) == of_values(on_host(name))
@@ -97,7 +97,7 @@ def test_board_outputs_of_ptm_files_equal_the_twin(name, board):
 
 
 def loaded_in_dirty_memory(program, data_map, name):
-    """A method whose memories were not zero before load."""
+    """Load a method into memories that are not zero."""
     meta = program.method_meta(name)
     planned = [aligned(size) for size in planned_sizes(meta, {})]
     pool, temp = aligned(1 << 16), aligned(1 << 20)
@@ -111,7 +111,7 @@ def loaded_in_dirty_memory(program, data_map, name):
 
 
 def in_dirty_memory(program, data_map, name, runs):
-    """Outputs of each run; state is reset between."""
+    """Return the outputs of each run; the state is reset halfway."""
     method, meta, found = loaded_in_dirty_memory(program, data_map, name), program.method_meta(name), []
     for k in range(runs):
         if k == runs // 2:
@@ -125,7 +125,7 @@ def in_dirty_memory(program, data_map, name, runs):
 
 @pytest.mark.parametrize("name", [name for name in LOADED if not FIXTURES[name].backends])
 def test_memories_need_not_be_zero(name):
-    """Loading a .ptm file clears only what the method reads before it writes it."""
+    """Loading a .ptm file clears only memory that the method reads before it writes it."""
     fixture = FIXTURES[name]
     program, data_map = open_program(fixture.pte), open_data(fixture.data)
     ptm = open_program(compiled(name).pte)
@@ -141,7 +141,7 @@ def test_memories_need_not_be_zero(name):
 
 
 def cache_program(instructions, **fields):
-    """A program with a cache of four floats, which is zero at first."""
+    """Return a program with a cache of four floats, which is initially zero."""
     x, index, cache, out = (tensor([1], 0), tensor([1], 8, dtype=4), tensor([4], 16, **fields),
                             tensor([4], 32))
     values = [x, index, cache, out, {"val": ("OptionalTensorList", {"items": [1]})}, bool_value(False)]
@@ -200,7 +200,7 @@ def test_a_benchmark_model_needs_no_pool(name, target):
 
 
 def test_the_autoencoder_runs_on_a_board_of_1_mb_of_flash():
-    """Without packed weights: they are twice the model."""
+    """The .ptm file has no packed weights, since they have twice the size of the model."""
     model = benchmark_store.load("int8_deep_autoencoder")
     ptm = ptm_writer.compile_ptm(model.pte("netduinoplus2"), (), None).data
     result = running.run(Request(ptm, model.name, model.inputs, pool_size=0, temp_size=None),
@@ -211,7 +211,7 @@ def test_the_autoencoder_runs_on_a_board_of_1_mb_of_flash():
 
 @pytest.mark.parametrize("name", benchmark_store.NAMES)
 def test_packed_weights_in_the_ptm_file_save_instructions(name):
-    """As many as in the pool, where the pool has room for it."""
+    """It saves as many as the pool does, if the pool has room for packed weights."""
     model = benchmark_store.load(name)
     program = model.pte(ALL_ON)
     runs = [running.run(Request(file, name, model.inputs, pack_weights=pack, pool_size=None), ALL_ON)
@@ -254,8 +254,8 @@ def test_a_ptm_file_for_another_core_that_leaves_weights_out_is_rejected(core):
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
 @pytest.mark.parametrize("name", ["int8_convolutions", "int8_resnet8"])
 def test_the_twin_runs_packed_weights(name, core):
-    """Wrong packed weights make the outputs wrong, in one run and when measured, which restores
-    weights once."""
+    """Wrong packed weights change the outputs, in one run and in measurements, which unpack the weights
+    once."""
     ptm = compiled(name, core)
     data = bytearray(ptm.pte)
     start = struct.unpack_from("<3I", data)[2]
@@ -274,7 +274,8 @@ def test_the_twin_runs_packed_weights(name, core):
 
 
 def two_convolutions():
-    """1x1 convolutions of one .ptm file, with weights whose last of three channels differ."""
+    """Return two 1x1 convolutions for one .ptm file, whose weights differ in the last of three
+    channels."""
     values, buffers = [], [{"storage": b""}]
 
     def add(value):
@@ -304,7 +305,8 @@ def two_convolutions():
 
 
 def test_layers_that_share_packed_weights_differ_in_the_last_channel():
-    """A .ptm file has the same bytes once, and no packed weights for the last of three channels."""
+    """A .ptm file stores equal bytes once, and stores no packed weights for the last of three channels.
+    """
     program = two_convolutions()
     inputs = random_inputs(open_program(program).method_meta("forward"))
     ptm = ptm_writer.compile_ptm(program, (), "cortex-m4")
@@ -318,7 +320,7 @@ def test_layers_that_share_packed_weights_differ_in_the_last_channel():
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025",
                                   "int8_deep_autoencoder"])
 def test_a_ptm_file_is_little_more_than_constants_and_packed_weights(name):
-    """It leaves out the constants that the core's loops read packed alone."""
+    """The file omits constants that the core's loops read only in packed form."""
     program = benchmark_store.load(name).pte(ALL_ON)
     constants = ptm_writer.compile_ptm(program).parts.constants
     ptm = ptm_writer.compile_ptm(program, (), load_board(ALL_ON).core)
@@ -338,7 +340,7 @@ def test_commands_accept_a_ptm_file(call, tmp_path):
     assert entry["output"] == str(ptm)
     (method,) = entry["models"][0]["methods"]
     assert method["method"] == "forward" and not method["constant"]
-    same = {"planned": [16000], "temp": 16424, "unplanned": 0}  # with which it is the fastest
+    same = {"planned": [16000], "temp": 16424, "unplanned": 0}  # the fastest sizes
     assert method["before"] == {"method_pool": 2588, **same}
     assert method["after"] == {"method_pool": 0, **same}
     for board in (["--board", ALL_ON], ["--board", ALL_ON, "--bare"]):
@@ -364,7 +366,8 @@ def test_compile_rejects(call, tmp_path):
 
 
 def test_damaged_data_is_rejected(call, tmp_path):
-    """No wrong reference, but other outputs: the host looks at all of the file."""
+    """The change breaks no reference, but changes outputs: the host verifies the checksum of all data.
+    """
     ptm = bytearray(compiled("int8_ds_cnn").pte)
     ptm[-100] ^= 1
     (tmp_path / "model.ptm").write_bytes(ptm)

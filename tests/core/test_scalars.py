@@ -1,4 +1,4 @@
-"""Numbers of a program as kernels read them."""
+"""Test the numbers of a program as kernels read them."""
 
 import subprocess
 from pathlib import Path

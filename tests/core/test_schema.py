@@ -22,8 +22,8 @@ SCALARS = {"byte": "i8", "ubyte": "u8", "uint8": "u8", "int": "i32", "uint": "u3
 
 
 def fbs(name):
-    """Text of a schema inside the installed exporter, without comments and attributes. Skips where
-    there is none."""
+    """Return the text of a schema inside the installed exporter, without comments and attributes. Skip
+    the test without an exporter."""
     found = importlib.util.find_spec("executorch")
     paths = [path for folder in (found.submodule_search_locations if found else [])
              for path in Path(folder).rglob(name)]
@@ -33,12 +33,12 @@ def fbs(name):
 
 
 def blocks(text, keyword):
-    """{name: text between the braces} of the declarations of a keyword."""
+    """Return {name: text between the braces} of the declarations of a keyword."""
     return dict(re.findall(keyword + r"\s+(\w+)[^{]*\{([^}]*)\}", text))
 
 
 def exported_tables(name="program.fbs"):
-    """Tables of a schema with the fields as schema/*.toml write them."""
+    """Return the tables of a schema, with the fields in the notation of schema/*.toml."""
     text = fbs(name)
     enums = {name: re.search(r"enum\s+" + name + r"\s*:\s*(\w+)", text).group(1)
              for name in blocks(text, "enum")}
@@ -101,7 +101,7 @@ def test_scalar_types_are_the_exporters():
     exported = enum_values(blocks(fbs("scalar_type.fbs"), "enum")["ScalarType"])
     ours = {name.replace("_", "").upper(): number
             for name, number in TOML["enum"]["ScalarType"].items()}
-    # The exporter writes these, which its schema has in a comment only
+    # The exporter writes these types, but its schema only has a comment about them
     assert ours == exported | {"COMPLEXHALF": 8, "COMPLEXFLOAT": 9, "COMPLEXDOUBLE": 10}
 
 

@@ -8,8 +8,8 @@ pytestmark = pytest.mark.check
 
 
 def test_tables_of_different_sizes_may_share_a_vtable():
-    """As where gelu's "none" comes before softmax's dim: one field each, at the same offset, of 4
-    bytes in the first and 8 in the second, and the builder writes one vtable for both."""
+    """An example is gelu's "none" before softmax's dim. Each table has one field at the same offset, of
+    4 bytes in the first and 8 in the second, and the builder writes one vtable for both."""
     for first in (string_value("none"), {"val": ("IntList", {"items": []})}):
         for second in (int_value(-1), double_value(1.0)):
             for values in ([first, second], [second, first]):
@@ -26,7 +26,7 @@ def test_a_field_beyond_the_file_is_found():
 
 @pytest.mark.parametrize(("methods", "good"), [(2, True), (4, True), (300, False)])
 def test_repeated_references_count_each_time(methods, good):
-    """Else 60 KB could hold the names of 3,000 methods, of 50,000 characters each."""
+    """Otherwise 60 KB could contain the names of 3,000 methods, of 50,000 characters each."""
     method = {"name": "x" * 1000, "values": [int_value(1)]}
     assert (verify(build({"execution_plan": [method] * methods})) == -1) == good
 

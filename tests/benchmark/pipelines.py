@@ -70,8 +70,8 @@ class Pipeline:
         self.step_of = lru_cache(maxsize=None)(self.step)
 
     def run(self, state, instructions, taken, mispredicted):
-        """Return (cycles, state afterwards) of a block. taken: its last instruction is a taken branch.
-        """
+        """Return (cycles, state afterwards) of a block. taken: its last instruction is a taken
+        branch."""
         total = 0
         for one in instructions:
             cycles, state = self._issue(state, one)

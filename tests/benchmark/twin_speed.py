@@ -63,8 +63,8 @@ def measure(name):
 
 
 def measure_threads():
-    """Return milliseconds of ResNet-18's convolutions by number of threads, up to the number of cores.
-    """
+    """Return milliseconds of ResNet-18's convolutions by number of threads, up to the number of
+    cores."""
     method = load_with_exact_memories(twin.open_program(resnet18()), "forward", False, None)
     found, until = {}, time.monotonic() + SECONDS
     while time.monotonic() < until or not found:

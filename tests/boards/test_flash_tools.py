@@ -1,5 +1,5 @@
-"""Test picotorch flash, with a folder as the boot loader's drive and tools that record their arguments.
-"""
+"""Test picotorch flash, with a folder as the boot loader's drive and tools that record their
+arguments."""
 
 import builtins
 import errno

@@ -117,8 +117,8 @@ def test_the_module_in_the_heap_uses_more_heap(call, mpremote, tmp_path):
 
 
 def test_modules_for_its_ptm_file_use_less_heap(call, firmware, image, tmp_path):
-    """The kernels are in flash, then in the heap as a fast module, then in the heap as a small module.
-    """
+    """The kernels are in flash, then in the heap as a fast module, then in the heap as a small
+    module."""
     programs = {"image": open_program(image.read_bytes())}
     package = tmp_path / "package"
     kernels_in_flash.build(BOARD, programs, [("image", image.read_bytes())], firmware, package)

@@ -1,5 +1,5 @@
-"""Install the native module of package.json on stock MicroPython with mpremote mip install, and run it.
-"""
+"""Install the native module of package.json on stock MicroPython with mpremote mip install, and run
+it."""
 
 import functools
 import http.server

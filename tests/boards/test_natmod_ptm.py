@@ -80,8 +80,8 @@ def twin_lines(models, folder):
 @pytest.mark.parametrize(("arch", "target"), OF_EACH_KIND)
 def test_runs_as_the_twin_to_the_byte(arch, target, small, tmp_path):
     """The test compares outputs of an int8 and an fp32 .ptm file, with the heap locked and after a
-    failure. Each rejection has its own name. The remedies are in the texts, which a small module lacks.
-    """
+    failure. Each rejection has its own name. The remedies are in the texts, which a small module
+    lacks."""
     stock.need(target)
     models = models_for(arch, small)
     lines = stock.run(target, SCRIPT.read_text(), files(arch, small), models, tmp_path)

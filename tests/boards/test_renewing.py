@@ -159,8 +159,8 @@ def test_a_failed_update_keeps_the_old_module(call, board, has, monkeypatch, kin
 
 def test_the_full_module_is_selected_if_no_other_can_be_built(call, board, has, monkeypatch,
                                                                   tmp_path):
-    """The model may only copy its float64 tensors; the report names the features that it surely needs.
-    """
+    """The model may only copy its float64 tensors; the report names the features that it surely
+    needs."""
     monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
     built = installing.BUILD / "armv7emsp-fast" / "_picotorch.mpy"
     built.parent.mkdir()

@@ -115,8 +115,8 @@ def test_a_platform_has_each_address_that_the_firmware_is_loaded_to(name, varian
 
 
 def load_segments(elf):
-    """Return (address, size) of each PT_LOAD of a 32-bit ELF, by its physical and its virtual address.
-    """
+    """Return (address, size) of each PT_LOAD of a 32-bit ELF, by its physical and its virtual
+    address."""
     start, size, count = (int.from_bytes(elf[at:at + length], "little")
                           for at, length in ((28, 4), (42, 2), (44, 2)))
     found = set()

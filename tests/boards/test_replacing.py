@@ -29,8 +29,8 @@ class Cut(BaseException):
 
 
 class Disk:
-    """A file system. `replaces` is true if a rename replaces a file, as on littlefs, false as on FAT.
-    """
+    """A file system. `replaces` is true if a rename replaces a file, as on littlefs, false as on
+    FAT."""
 
     def __init__(self, replaces, files=()):
         self.replaces = replaces

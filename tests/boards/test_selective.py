@@ -277,9 +277,9 @@ def test_a_selective_firmware_rejects_other_models_by_the_names_of_their_operato
 
 @pytest.mark.parametrize("bare", [[], ["--bare"]])
 def test_cycles_are_estimated_by_the_loops_that_the_firmware_has(call, tmp_path, bare):
-    """Without their variant, 1x1 layers take fewer instructions and more cycles (docs/performance.md).
-    For a firmware without the tracer, the shares of operators come from the firmware with all kernels.
-    """
+    """Without their variant, 1x1 layers take fewer instructions and more cycles
+    (docs/performance.md). For a firmware without the tracer, the shares of operators come from the
+    firmware with all kernels."""
     model = ROOT / "tests/benchmark/int8_ds_cnn/m4.pte"
     output, runs = tmp_path / "fw.elf", []
     for optimize in (BALANCED, Optimize(variants=frozenset(["winograd", "im2row"]))):

@@ -21,8 +21,8 @@ SMALL_BOARD = "netduinoplus2"
 
 @pytest.fixture(params=["int8_ds_cnn", "mul_broadcast"])
 def firmware(request):
-    """Return the name of a fixture, and a firmware with a prompt and only the kernels of this fixture.
-    """
+    """Return the name of a fixture, and a firmware with a prompt and only the kernels of this
+    fixture."""
     programs = {"model": open_program(fixture_store.load(request.param).pte)}
     folder = emulator.build_folder(BOARD, "repl") / "selected" / request.param
     with selective.locked(folder.parent):

@@ -1,5 +1,5 @@
-"""Test clocks, pins and baud rate of the STM32F405, on a simulation of registers that no emulator has.
-"""
+"""Test clocks, pins and baud rate of the STM32F405, on a simulation of registers that no emulator
+has."""
 
 import subprocess
 import sys

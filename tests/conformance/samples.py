@@ -94,8 +94,8 @@ _DIMS = {"kthvalue": 2, "sort": 1}
 
 
 class Sample:
-    """A call of an operator. Its tensors are inputs of the program, all other arguments are constants.
-    """
+    """A call of an operator. Its tensors are inputs of the program, all other arguments are
+    constants."""
 
     def __init__(self, name, dtype, function, sample):
         self.name = name
@@ -124,8 +124,8 @@ class Sample:
         return tree_flatten(self.function(*args, **kwargs))[0]
 
     def expected(self):
-        """Return PyTorch's outputs, or None if PyTorch rejects the call or not all outputs are tensors.
-        """
+        """Return PyTorch's outputs, or None if PyTorch rejects the call or not all outputs are
+        tensors."""
         try:
             with torch.no_grad(), torch.backends.mkldnn.flags(enabled=False):
                 outputs = self.call(self.inputs)

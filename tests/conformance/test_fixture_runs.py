@@ -141,8 +141,8 @@ def test_each_kind_is_there():
 @pytest.mark.reliability
 @pytest.mark.parametrize(("name", "board"), fixtures_on_boards(FIXTURES))
 def test_board_outputs_equal_the_twin_to_the_byte(name, board):
-    """The test compares lines, pools and outputs. The script itself asserts that no heap was allocated.
-    """
+    """The test compares lines, pools and outputs. The script itself asserts that no heap was
+    allocated."""
     fixture = FIXTURES[name]
     on_board = run_on(board, name)
     assert without_stack(on_board.lines) == without_stack(on_host(name).lines)

@@ -1,5 +1,5 @@
-"""Build examples/c with make and with CMake, for this machine and for a board: the output is the same.
-"""
+"""Build examples/c with make and with CMake, for this machine and for a board: the output is the
+same."""
 
 import functools
 import os

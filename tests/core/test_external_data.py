@@ -279,8 +279,8 @@ def many(names, keys):
 
 
 def test_many_tensors_are_found_in_many_keys():
-    """The search finds tensors at once in the order of the keys, and within a bound in any other order.
-    """
+    """The search finds tensors at once in the order of the keys, and within a bound in any other
+    order."""
     names = [f"w{i}" for i in range(300)]
     for keys in (names, names[::-1], sorted(names)):
         pte, data = many(names, keys)

@@ -305,8 +305,8 @@ def two_convolutions():
 
 
 def test_layers_that_share_packed_weights_differ_in_the_last_channel():
-    """A .ptm file stores equal bytes once, and stores no packed weights for the last of three channels.
-    """
+    """A .ptm file stores equal bytes once, and stores no packed weights for the last of three
+    channels."""
     program = two_convolutions()
     inputs = random_inputs(open_program(program).method_meta("forward"))
     ptm = ptm_writer.compile_ptm(program, (), "cortex-m4")
@@ -366,8 +366,8 @@ def test_compile_rejects(call, tmp_path):
 
 
 def test_damaged_data_is_rejected(call, tmp_path):
-    """The change breaks no reference, but changes outputs: the host verifies the checksum of all data.
-    """
+    """The change breaks no reference, but changes outputs: the host verifies the checksum of all
+    data."""
     ptm = bytearray(compiled("int8_ds_cnn").pte)
     ptm[-100] ^= 1
     (tmp_path / "model.ptm").write_bytes(ptm)

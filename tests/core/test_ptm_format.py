@@ -1,5 +1,5 @@
-"""Check that variants of calls and packed constants keep their layout within a version of .ptm files.
-"""
+"""Check that variants of calls and packed constants keep their layout within a version of .ptm
+files."""
 
 import pytest
 from support import ptm_format

@@ -19,7 +19,7 @@ TRANSFORMER = Path(__file__).parents[1] / "models/export/programs/transformer_co
 
 
 def found(call, path):
-    """{what is found, up to its figures: the instructions}"""
+    """Return {the finding, up to its figures: the instructions}."""
     status, text, error = call("advise", path, "--json")
     assert (status, error) == (0, "")
     return {one["what"].partition(", ")[0]: one for one in json.loads(text)["advice"]}
@@ -39,7 +39,7 @@ def test_files_that_cost_too_much_to_verify(call, name, what, instructions, nbyt
 def test_a_first_convolution_that_int8_hardly_speeds_up(call):
     what = "int8 hardly speeds up a convolution of one channel with a small kernel"
     assert found(call, NET_INT8)[what]["instructions"] == [1]
-    assert what not in found(call, fixture_store.load("int8_ds_cnn").path)  # 40 products an output
+    assert what not in found(call, fixture_store.load("int8_ds_cnn").path)  # 40 products per output
     assert what not in found(call, fixture_store.load("int8_resnet8").path)  # three channels
 
 
@@ -50,7 +50,7 @@ def test_layers_that_int8_leaves_in_float(call):
 
 
 def test_layers_in_float_and_conversions_between_them_are_counted(call):
-    """A program whose layers all stay in float, between conversions."""
+    """All layers of the program stay in float, between conversions."""
     advice = found(call, TRANSFORMER)
     assert any(what.endswith("values between int8 and float") for what in advice)
 
@@ -98,8 +98,8 @@ def test_every_program_can_be_advised_on(call):
 
 
 def ptms():
-    """Yield (program, its .ptm file, method) of each fixture's methods, except programs with jumps,
-    whose tensors in shared memory are not distinguished."""
+    """Yield (program, its .ptm file, method) of each fixture's methods. Programs with jumps are left
+    out, since advise does not distinguish their tensors in shared memory."""
     for fixture in fixture_store.load_all():
         try:
             ptm = compile_ptm(fixture.pte, fixture.data, "cortex-m4").data
@@ -126,13 +126,13 @@ def test_tensors_of_a_ptm_file_live_as_those_of_its_program():
 
 
 def is_comparison(what):
-    """Return True for a comparison with float32: a .ptm file has other bytes, and other cycles."""
+    """Return True for a comparison with float32. A .ptm file has other bytes and other cycles."""
     return what.startswith(("int8 is ", "int8 gains little")) or what.endswith("int8 gains little")
 
 
 @pytest.mark.thorough
 def test_advice_on_a_ptm_file_is_that_on_its_program(monkeypatch):
-    """But for the comparison, which decides what advice remains."""
+    """Only the comparison, which selects the remaining advice, is left out."""
     monkeypatch.setattr(advising, "agreed", lambda found: found)
     for program, ptm, method in ptms():
         of_program, of_ptm = (advise(model, "", method) for model in (program, ptm))
@@ -148,6 +148,6 @@ def test_inspect_names_the_constants_that_a_ptm_file_omits(call, tmp_path):
     (method,) = json.loads(call("inspect", file, "--json")[1])["methods"]
     memories = {tensor["memory"] for tensor in method["tensors"] if tensor["sizes"] == [64, 1, 1, 64]}
     assert memories == {"left out"}
-    assert 0 <= ptm.parts.constants - method["constant_bytes"] < 100  # which lists have
+    assert 0 <= ptm.parts.constants - method["constant_bytes"] < 100  # the bytes of lists
     lines = call("inspect", file)[1].splitlines()
     assert any(line.rstrip().endswith("  left out") for line in lines)

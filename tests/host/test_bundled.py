@@ -26,7 +26,7 @@ EXECUTORCH = {PASSING: {"forward": [True, True, True], "scale": [True]},
 @pytest.mark.parametrize("board", TARGETS)
 @pytest.mark.parametrize("path", EXECUTORCH, ids=lambda path: path.stem)
 def test_verdicts_are_executorchs(call, path, board):
-    memories = ("--pool-size", 8192, "--temp-size", 4096)  # which the smallest board has
+    memories = ("--pool-size", 8192, "--temp-size", 4096)  # the memories of the smallest board
     status, out, _ = call("run", path, "--board", board, "--json", *memories)
     entry = json.loads(out)
     verdicts = {method["method"]: [case["passed"] for case in method["test_sets"]]
@@ -152,7 +152,7 @@ def test_types_sizes_and_numbers_of_outputs():
 
 
 def build(program=b"x" * 8, method="forward", tensor=None, values=1, kind=1, suites=1):
-    """A .bpte with one set; its only input is given `values` times."""
+    """Build a .bpte with one set, whose only input is given `values` times."""
     builder = flatbuffers.Builder()
     sizes, data, order = tensor or ((2,), bytes(8), (0,))
 
@@ -163,7 +163,7 @@ def build(program=b"x" * 8, method="forward", tensor=None, values=1, kind=1, sui
         return builder.EndVector()
 
     def table(*fields):
-        """fields: (slot, prepend, value)"""
+        """Return a table. fields: (slot, prepend, value)"""
         builder.StartObject(4)
         for slot, prepend, value in fields:
             prepend(slot, value, None)
@@ -226,7 +226,7 @@ def test_a_broken_program_inside(call, tmp_path):
 
 
 def damaged(data):
-    """Cut off, and with single bytes changed."""
+    """Yield the data cut off at some lengths, and with single bytes changed."""
     for length in range(0, len(data), 97):
         yield data[:length]
     for position in range(0, len(data), 4):

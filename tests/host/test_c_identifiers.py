@@ -24,13 +24,13 @@ INTS = [0, 1, -1, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1, 2**32, 2**63 - 1, -(
 FLOATS = [0.0, -0.0, 1.0, -1.5, 0.1, 1e16, -1e22, 1e300, 1.7976931348623157e308,
           2.2250738585072014e-308, SUBNORMAL, -SUBNORMAL, 1e-45,
           math.inf, -math.inf, math.nan]
-# What methods, inputs and outputs of models may be called
+# Possible names of methods, inputs and outputs
 WORDS = ["get_a.b", "get_a_b", "GET_A_B", "get_a_b_2", "a", "A", "a_2", "A_2", "input", "output",
          "open", "run", "ptm", "sample", "constant", "int", "größe", "??/", "a\\", "*/", "1", ""]
 
 
 def compiled(folder, *sources):
-    """Compile all sources into one program, as strictly as C99 goes; return what it prints."""
+    """Compile all sources into one program, in strict C99, and return its output."""
     command = ["gcc", *STRICT, f"-I{folder}", f"-I{folder}/picotorch/include", "-o", folder / "a.out"]
     done = subprocess.run([*map(str, [*command, *sources])], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -38,7 +38,7 @@ def compiled(folder, *sources):
 
 
 def checked(folder):
-    """Compile what a project has of its models, and main.c, each file with all headers before it."""
+    """Compile the sources of a project's models, and main.c, each file with all headers before it."""
     models = sorted(path.parent.name for path in folder.glob("*/*_ptm.c"))
     both = "".join(f'#include "{name}/{name}{end}.h"\n' for name in models for end in ("", "_sample"))
     (folder / "all.c").write_text(both)
@@ -55,7 +55,7 @@ def checked(folder):
 
 
 def relu(name, **trees):
-    """A method with two inputs and outputs."""
+    """Return a method with two inputs and outputs."""
     values = [tensor([4], 16 * i) for i in range(4)]
     return plan(values, [call(0, 0, 2, 2), call(0, 1, 3, 3)], ["aten::relu.out"], [0, 1], [2, 3], [64],
                 **trees) | {"name": name}
@@ -78,7 +78,7 @@ def model(name, *plans, io_names=None):
 
 
 def test_numbers_have_literals(tmp_path):
-    """Each prints with the bits that it had."""
+    """Each literal prints with the bits of its number."""
     numbers = random.Random(1)
     ints = [*INTS, *(numbers.getrandbits(64) - (1 << 63) for _ in range(200))]
     doubles = [*FLOATS, *(struct.unpack("<d", numbers.randbytes(8))[0] for _ in range(500))]
@@ -114,7 +114,7 @@ def test_a_literal_with_a_sign_is_in_parentheses(number):
 
 @pytest.mark.thorough
 def test_constants_of_all_values_compile(tmp_path):
-    """Also scales and zero points, which are constants of ends."""
+    """The constants include scales and zero points of inputs and outputs."""
     numbers = [*INTS, *FLOATS, True, False]
     for scale, zero_point in itertools.product([*FLOATS, 1], (-(2**63), 0)):
         plans = [relu("forward"), constant("input0_scale", value_of(scale)),
@@ -129,7 +129,7 @@ def test_constants_of_all_values_compile(tmp_path):
     text = (tmp_path / "all/kws/kws.h").read_text()
     assert text.count("#define KWS_CONSTANT_NUMBER_") == len(numbers)
     assert "KWS_CONSTANT_NUMBER_9 (-9223372036854775807LL - 1)\n" in text
-    assert "int kws_run(pt_error *error);" in text  # the only method that is no constant
+    assert "int kws_run(pt_error *error);" in text  # the only method that is not a constant
 
 
 # ---- identifiers
@@ -174,7 +174,7 @@ def test_models_whose_names_begin_alike_go_into_one_project(names, tmp_path):
 
 
 def test_projects_of_any_names_compile(tmp_path):
-    """Take random methods, constants and ends with names from WORDS."""
+    """The test takes random methods, constants, inputs and outputs with names from WORDS."""
     numbers = random.Random(3)
     for _ in range(12):
         models = []

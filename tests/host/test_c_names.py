@@ -1,5 +1,5 @@
-"""Test that functions and macros of a C project are named after the inputs and outputs of the program.
-"""
+"""Test that functions and macros of a C project are named after the inputs and outputs of the
+program."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ from support.programs import call, plan, program, tensor
 
 pytestmark = pytest.mark.check
 
-UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
+UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # compiles fastest
 LEAF = {"type": None, "context": None, "children_spec": []}
 INT8 = 1
 
@@ -56,7 +56,7 @@ def encoded(tree):
 
 
 def called(*arguments, **keywords):
-    """The inputs of a method that was exported with these."""
+    """Return the inputs of a method that was exported with these arguments."""
     return encoded(sequence("tuple", sequence("tuple", *arguments), keyed(**keywords)))
 
 
@@ -65,7 +65,8 @@ def number(name, value):
 
 
 def named_program(inputs, outputs):
-    """scores = relu(image) and mask = relu(second), of int8 at the ends, with encoded trees."""
+    """Build scores = relu(image) and mask = relu(second), with int8 inputs and outputs, and encoded
+    trees."""
     values = [tensor([4], 8 * i, dtype=INT8) for i in range(4)]
     trees = {"container_meta_type": {"encoded_inp_str": inputs, "encoded_out_str": outputs}}
     return program(
@@ -101,7 +102,7 @@ def test_functions_and_macros_have_the_names_of_the_program(project, call):
     sh("make", "-s", "-C", folder, "run", *UNOPTIMISED)
     symbols = sh("nm", folder / "build/host/kws").split()
     assert "kws_output_scores" in symbols
-    assert "kws_output_mask_of_all" not in symbols  # nothing calls it: no bytes
+    assert "kws_output_mask_of_all" not in symbols  # nothing calls it, so it takes no bytes
     if shutil.which("g++") is not None:
         (folder / "use.cpp").write_text(USE)
         sh("g++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-c", "-o", folder / "use.o",

@@ -29,10 +29,10 @@ from support.programs import call, plan, program, tensor
 MODEL = "int8_ds_cnn"
 OTHERS = ["dynamic_batch", "gru_stateful", "two_methods", "dynamic_unplanned_io",
           "scalar_inputs", "number_outputs", "complex_numbers"]
-UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # is made soonest
-MAX_ABOVE = 0.15  # of the flash of library and kernels that compile estimates, above what it is
+UNOPTIMISED = ["PT_SMALL_CFLAGS=-O0", "PT_FAST_CFLAGS=-O0"]  # compiles fastest
+MAX_ABOVE = 0.15  # of compile's estimate of the flash of library and kernels, above their real flash
 PACKING = {"pt_pack_weights", "pt_pack_layer_dsp", "pt_pack_layer_v6m", "pt_pack_rows_dsp"}
-MAX_OF_ANCHOR = 0.75  # with packed weights, of ExecuTorch's flash with the program
+MAX_OF_ANCHOR = 0.75  # of ExecuTorch's flash with the program; ours with packed weights
 MEM = {"memcpy", "memmove", "memset", "memcmp"}
 LIBC = {"malloc", "free", "calloc", "realloc", "printf", "puts", "_sbrk", "strlen", "abort", "exit"}
 
@@ -42,7 +42,7 @@ def sh(*command, status=0):
     environment = {key: value for key, value in os.environ.items() if key not in inherited}
     done = subprocess.run(list(map(str, command)), env=environment, text=True, capture_output=True)
     assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr  # where the emulator shows the board's output
+    return done.stdout + done.stderr  # the emulator prints the board's output to stderr
 
 
 def ptm_of(fixture):
@@ -58,12 +58,12 @@ def first_inputs(fixture):
 
 
 def model_of(fixture, name="model"):
-    """With the inputs of its first runs."""
+    """Return the model of a fixture, with the inputs of its first runs."""
     return c_project.Model(name, ptm_of(fixture), first_inputs(fixture))
 
 
 def write(folder, fixture_name, name="model"):
-    """The project of a fixture."""
+    """Write the project of a fixture."""
     fixture = fixture_store.load(fixture_name)
     model = model_of(fixture, name)
     c_project.write([model], folder)
@@ -77,12 +77,13 @@ def project(tmp_path_factory):
 
 
 def build(folder, *options):
-    """Its make: quiet, so what it says is a warning."""
+    """Run the project's make. It is quiet, so any output is a warning."""
     assert sh("make", "-s", "-C", folder, "-j2", *options) == ""
 
 
 def built_copy(project, folder, *options):
-    """Copy the project with what these options build: only what a test changes is compiled again."""
+    """Copy the project with the objects of these options, so that only changed files are compiled
+    again."""
     build(project[0], *options)
     return shutil.copytree(project[0], folder, dirs_exist_ok=True)
 
@@ -98,7 +99,7 @@ def printed(text):
 
 
 def expected(ptm, fixture, prefix="model"):
-    """The same of the twin, but for numbers: their values."""
+    """Return the text that the twin's outputs have; for numbers, their values."""
     program, found = open_program(ptm), {}
     several = len([name for name in program.method_names if name in first_inputs(fixture)]) > 1
     for method, inputs in first_inputs(fixture).items():
@@ -112,7 +113,7 @@ def expected(ptm, fixture, prefix="model"):
 
 
 def words_of(value, info):
-    """The elements as they are stored, in hexadecimal digits."""
+    """Return the elements as they are stored, in hexadecimal digits."""
     size = numpy_dtype(info).itemsize
     elements = np.frombuffer(bytes(to_stored(value, info.dim_order())), f"<u{size}")
     return " ".join(f"{int(element):0{2 * size}x}" for element in elements)
@@ -151,7 +152,8 @@ def test_it_runs_with_checks_and_texts(tmp_path):
         said(tmp_path, *options)
 
 
-# Each has another start-up; test_it_builds_without_optimisation has the other cores in make test.
+# Each board has a different start-up. In make test, test_it_builds_without_optimisation builds for the
+# other cores.
 BUILT = ("host", "mps2-an386", "netduinoplus2")
 
 
@@ -166,7 +168,7 @@ def test_board_results_equal_the_twin(board, project):
 
 
 def sizes(path):
-    """Bytes of flash and of RAM."""
+    """Return the bytes of flash and of RAM."""
     text, data, bss = sh("arm-none-eabi-size", path).split("\n")[1].split()[:3]
     return int(text) + int(data), int(data) + int(bss)
 
@@ -214,8 +216,8 @@ def test_it_is_smaller_than_executorch_with_packed_weights(tmp_path):
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025"])
 def test_ram_besides_planned_and_temp_memory_is_small(name, call, tmp_path):
-    """The memory of main.c is included. With the minimum temp memory all of it is less than
-    ExecuTorch's."""
+    """The RAM includes the memory of main.c. With the minimum temp memory, the whole RAM is smaller
+    than ExecuTorch's."""
     board, file = "mps2-an386", tmp_path / "model.pte"
     file.write_bytes(benchmark_store.load(name).pte(board))
     status, out, _ = call("compile", file, "--keep-plan", "--c", tmp_path / "c", "--optimize",
@@ -238,7 +240,7 @@ def test_ram_besides_planned_and_temp_memory_is_small(name, call, tmp_path):
 
 
 def test_compile_estimates_its_flash_and_its_stack(project):
-    """Without main.c and start-up code, whose bytes are among those that are allowed below."""
+    """The estimate excludes main.c and start-up code; the tolerance below allows for their bytes."""
     folder, ptm, fixture = project
     build(folder, "BOARD=mps2-an386")
     inputs = sum(array.nbytes for array in first_inputs(fixture)["forward"])
@@ -251,7 +253,7 @@ def test_compile_estimates_its_flash_and_its_stack(project):
 
 @pytest.mark.thorough
 def test_code_and_ptm_file_share_the_flash_of_a_part(tmp_path):
-    """The .ptm file alone has more than half of netduinoplus2's flash."""
+    """The .ptm file alone fills more than half of netduinoplus2's flash."""
     model, board = benchmark_store.load("int8_deep_autoencoder"), "netduinoplus2"
     ptm = compile_ptm(model.pte("mps2-an386"), (), "cortex-m4").data
     assert len(ptm) > load_board(board).memories["flash_alias"].size / 2
@@ -288,7 +290,7 @@ def test_it_builds_without_optimisation(board, tmp_path):
     assert_same(said(tmp_path, *options), expected(ptm, fixture))
 
 
-# In reset() of target_mps2.c: all memory that it does not clear.
+# Lines of reset() in target_mps2.c: it clears no other memory.
 CLEAR = "    for (uint64_t *to = bss_start;"
 FILL = """    for (uint32_t *to = data_end; to < (uint32_t *)bss_start;) {
         *to++ = 0x7fc0a5a5;
@@ -341,7 +343,7 @@ def test_a_changed_setting_rebuilds_the_files_that_use_it(project, tmp_path):
 
 
 def test_unchanged_files_are_not_compiled_again(tmp_path):
-    """Write the project of another model in its place."""
+    """The test writes the project of another model to the same folder."""
     write(tmp_path, "mlp")
     build(tmp_path, *UNOPTIMISED)
     objects = tmp_path / "build/host/objects/picotorch/core"
@@ -362,7 +364,8 @@ def test_it_needs_no_more_of_libc_than_memory_functions(project):
 
 @pytest.mark.parametrize("core", ["cortex-m4", "cortex-m0plus"])
 def test_it_has_no_code_that_packs_weights(core, tmp_path):
-    """Not even where calls are checked, which would ask for it: the .ptm file brings what is packed."""
+    """The .ptm file contains the packed weights. Code that checks calls does not need to pack them
+    either."""
     board = {"cortex-m4": "mps2-an386", "cortex-m0plus": "mps2-an385-m0plus"}[core]
     fixture = fixture_store.load("int8_convolutions")
     ptm = compile_ptm(fixture.pte, (), core).data
@@ -384,7 +387,7 @@ def test_clang_builds_it_without_a_warning(board, project):
     folder, ptm, fixture = project
     options = ["CC=clang", f"BOARD={board}", f"BUILD=build/clang-{board}"]
     lines = sh("make", "-s", "-C", folder, "-j2", *options).splitlines()
-    assert [line for line in lines if "/ld: " not in line] == []  # it warns of libc
+    assert [line for line in lines if "/ld: " not in line] == []  # these lines are warnings about libc
     assert_same(said(folder, *options), expected(ptm, fixture))
 
 
@@ -435,7 +438,7 @@ def test_an_error_is_printed(tmp_path):
     ("aten::exp.out", [0, 1]), ("aten::pow.Tensor_Tensor_out", [0, 0, 1]),
     ("aten::_softmax.out", [0, 2, 3, 1])])
 def test_a_build_without_float64_reports_it(operator, arguments, tmp_path):
-    """The error blames the build, which has no functions of float64, and not the operators."""
+    """The error names the build, which has no functions of float64, and not the operators."""
     x, out = (tensor([4], offset, dtype=7) for offset in (0, 32))
     made = program(plan([x, out, int_value(0), bool_value(False)], [call(0, *arguments, arguments[-1])],
                         [operator], [0], [1], [64]))
@@ -475,7 +478,7 @@ def test_a_build_without_complex_arithmetic_reports_it(operator, arguments, tmp_
 @pytest.mark.thorough
 @pytest.mark.parametrize("board", ["host", "mps2-an386"])
 def test_models_share_the_library(board, tmp_path):
-    """One firmware with two models, whose operators are not the same, gives what each alone gives."""
+    """One firmware with two models, of different operators, has the outputs of each model alone."""
     models = {"keyword": "int8_ds_cnn", "two": "two_methods"}
     fixtures = {name: fixture_store.load(fixture) for name, fixture in models.items()}
     ptms = [model_of(fixture, name) for name, fixture in fixtures.items()]
@@ -494,7 +497,7 @@ def test_models_share_the_library(board, tmp_path):
 
 @pytest.mark.thorough
 def test_models_share_temp_memory_on_request(tmp_path):
-    """They run in turn, then, and give what each alone gives."""
+    """The models run in turn, and have the outputs of each model alone."""
     fixtures = {name: fixture_store.load(fixture)
                 for name, fixture in (("keyword", MODEL), ("image", "int8_resnet8"))}
     models = [model_of(fixture, name) for name, fixture in fixtures.items()]
@@ -517,7 +520,7 @@ def test_two_models_with_one_name_are_rejected(names, tmp_path):
 
 
 def test_a_model_and_a_method_with_one_name_are_rejected(tmp_path):
-    """Functions of the method "encode" of two begin with two_encode."""
+    """Functions of the method "encode" of the model "two" begin with two_encode."""
     models = [model_of(fixture_store.load(fixture), name)
               for fixture, name in (("two_methods", "two"), ("mlp", "two_encode"))]
     with pytest.raises(Error, match=r"InvalidArgument .*two_encode: is the name of two models"):
@@ -556,7 +559,7 @@ def test_cmake_builds_two_models_in_a_folder_with_a_space(tmp_path):
 
 
 def test_a_space_in_the_path_of_the_library_is_reported(tmp_path):
-    """A Makefile of another project includes it."""
+    """A Makefile of another project includes the library's."""
     folder = tmp_path / "my models"
     folder.mkdir()
     write(folder, "mlp")
@@ -573,7 +576,7 @@ def test_quantization_is_in_the_header(tmp_path):
     text = (tmp_path / "model/model.h").read_text()
     assert np.float32(float(re.search(r"MODEL_INPUT_0_SCALE (\S+)f", text)[1])) == np.float32(scale)
     assert int(re.search(r"MODEL_INPUT_0_ZERO_POINT \(?(-?\d+)", text)[1]) == zero_point
-    assert "#define MODEL_CONSTANT_INPUT0_SCALE " in text  # a constant is no method
+    assert "#define MODEL_CONSTANT_INPUT0_SCALE " in text  # a constant is not a method
 
 
 def test_the_same_ptm_file_makes_the_same_files(project, tmp_path):
@@ -610,7 +613,7 @@ def test_the_command_writes_a_project_of_two_models(call, tmp_path):
 
 
 def project_of(folder, *names):
-    """Write a project of models with these names; return the files that it kept."""
+    """Write a project of models with these names, and return the kept files."""
     fixture = fixture_store.load("mlp")
     return c_project.write([model_of(fixture, name) for name in names], folder)["kept"]
 
@@ -634,7 +637,7 @@ def contents(folder):
     "picotorch/mine.c", "picotorch/core/mine.h", "picotorch/arch/new/mine.txt", "picotorch/.mine",
     "main.c.new", "README.md.new", "Makefile.new"])
 def test_a_file_of_the_users_in_the_way_is_rejected_before_the_work(path, call, monkeypatch, tmp_path):
-    """By the command, and by what it calls; by the name of the file, and nothing changes."""
+    """Both the command and the function under it reject the file by its name, and change nothing."""
     model, folder = tmp_path / "audio.pte", tmp_path / "project"
     shutil.copy(fixture_store.load("mlp").path, model)
     project_of(folder, "one")
@@ -714,8 +717,8 @@ def test_a_file_that_the_user_changed_is_kept_and_the_new_one_is_beside_it(tmp_p
     project_of(tmp_path, "one")
     main.write_text("// mine\n" + main.read_text())
     mine = main.read_text()
-    assert project_of(tmp_path, "one") == [] and not new.exists()  # it is for these models
-    for _ in range(2):  # until the user has removed it
+    assert project_of(tmp_path, "one") == [] and not new.exists()  # main.c already is for these models
+    for _ in range(2):  # until the user removes the new file
         assert project_of(tmp_path, "two") == ["main.c"]
         assert main.read_text() == mine and '#include "two/two.h"' in new.read_text()
     main.write_text("// mine\n" + new.read_text())
@@ -759,7 +762,7 @@ def test_no_file_outside_of_the_folder_is_removed(tmp_path):
 
 @pytest.mark.thorough
 def test_files_of_the_users_own_are_not_compiled(tmp_path):
-    """Files with the name of a .ptm file's, in folders beside those of models."""
+    """The files are named like C files of .ptm files, in folders beside those of models."""
     project_of(tmp_path, "one")
     (tmp_path / "assets").mkdir()
     (tmp_path / "assets" / "logo_ptm.c").write_text("#error mine\n")
@@ -858,7 +861,8 @@ def test_each_kernel_is_found():
 @pytest.mark.thorough
 @pytest.mark.parametrize("board", full_board_names())
 def test_needed_sources_match_the_symbols_of_objects(board):
-    """Names that an object asks for, of the firmware without MicroPython, and where they are."""
+    """The test takes the undefined symbols of each object of the firmware without MicroPython, and the
+    sources that define them."""
     folder = c_sources.KERNELS.parent / f"build/firmware/{board}-bare/kernels"
     sources = [path for path in c_sources.needed_files(list(supported_operators()))
                if path.endswith(".c") and not path.startswith("core/")]

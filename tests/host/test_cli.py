@@ -160,7 +160,7 @@ def test_models_that_cannot_be_read(call, tmp_path, command):
     (["--pool-size", 16], "--pool-size"), (["--planned-size", "0=16"], "--planned-size"),
     (["--temp-size", 8], None), (["--method", "nix"], "--method")])
 def test_the_option_that_helps_is_that_of_the_subject(call, where, options, hint):
-    """Not of the words of the text, of which the file's name is a part."""
+    """Words of the text do not select the option, since the file's name is part of the text."""
     with tempfile.TemporaryDirectory(prefix="temp memory requested") as folder:
         model = shutil.copy(path("planned_1785600"), folder)
         status, _, error = call("run", model, *where, *options)
@@ -198,7 +198,7 @@ def test_missing_operators_are_all_named(call, command):
 
 @pytest.mark.parametrize("command", ["run", "inspect", "size", "parity", "profile"])
 def test_name_of_a_method_that_is_no_utf8(call, command):
-    """As a shell hands it over."""
+    """A shell passes such bytes unchanged."""
     assert_error(call(command, path("add_1"), "--method", os.fsdecode(b"\xff")), "NotFound")
 
 
@@ -231,12 +231,12 @@ def zipped(compression=zipfile.ZIP_STORED, **members):
 
 
 def headed(text):
-    """An array with this header, as numpy 1 wrote them."""
+    """Return an array with this header, in the format of numpy 1."""
     return b"\x93NUMPY\1\0" + len(text).to_bytes(2, "little") + text.encode()
 
 
 def encrypted():
-    """Make a zip file whose flags say that it is encrypted."""
+    """Make a zip file with the flags of an encrypted file."""
     data = bytearray(zipped(**{"in0.npy": npy()}))
     data[6] |= 1
     data[data.find(b"PK\1\2") + 8] |= 1
@@ -275,7 +275,7 @@ def test_inputs_that_do_not_fit(call, tmp_path, data, words):
 
 
 def test_arrays_without_names_are_inputs_in_their_order(call, tmp_path):
-    """numpy.savez(file, array) names it arr_0."""
+    """numpy.savez(file, array) names the array arr_0."""
     np.savez(tmp_path / "in.npz", np.arange(5, dtype=np.float32))
     status, out, error = call("run", path("add_5"), "--inputs", tmp_path / "in.npz", "--json")
     assert (status, error, json.loads(out)["status"]) == (0, "", "ok")
@@ -423,7 +423,7 @@ def test_help_has_an_example(call, command):
 
 
 def test_methods_of_the_same_printed_name_are_all_listed(call, tmp_path):
-    """A terminal's control characters are printed as one character, which two names may share."""
+    """A terminal's control characters are printed as question marks, so two names may look the same."""
     model = tmp_path / "model.pte"
     model.write_bytes(Path(path("two_methods")).read_bytes().replace(b"decode", b"\1\2code").replace(
         b"encode", b"\3\4code"))
@@ -442,7 +442,7 @@ def test_inspect(call):
 
 
 def test_inspect_of_lists_of_lists(call, tmp_path):
-    """Each shown inside the other would never end, or become as large as 8**20."""
+    """With each list inside the list before it, the output would be endless, or have 8**20 items."""
     lists = [{"val": ("IntList", {"items": [i + 1] * 8})} for i in range(2, 22)]
     values = [tensor([4], 0), tensor([4], 16), *lists, {"val": ("IntList", {"items": [22]})}]
     instructions = [call_of(0, 0, 2, 1, 1), call_of(0, 0, 22, 1, 1)]
@@ -537,7 +537,7 @@ def test_a_run_on_a_board_shows_cycles_beside_instructions(call):
     i = next(i for i, line in enumerate(out) if line.startswith("instructions to execute"))
     instructions, cycles = (int(line.split()[-1].replace(",", "")) for line in out[i : i + 2])
     assert out[i + 1].startswith("  about cycles ")
-    assert 1 < cycles / instructions < 2  # on a core that begins one instruction a cycle
+    assert 1 < cycles / instructions < 2  # on a core that issues one instruction a cycle
     assert "cycles" not in "".join(call("run", path("int8_ds_cnn"))[1])
 
 
@@ -586,7 +586,7 @@ def test_outputs_outside_the_planned_memory_on_a_board(call, name):
 
 
 def with_output(folder, value, **fields):
-    """relu of four floats, with another output besides."""
+    """Write relu of four floats, with an additional output."""
     method = relu_plan() | {"outputs": [1, 2]} | fields
     method["values"] += [value, tensor([2], 0), {"val": ("Null", {})}]
     (folder / "model.pte").write_bytes(program(method))
@@ -687,7 +687,7 @@ def test_same_bits():
 
 
 def copied(name, folder, **arrays):
-    """A model with inputs.npz and other expected arrays beside it."""
+    """Write a model with inputs.npz and other expected arrays beside it."""
     (folder / "model.pte").write_bytes(fixture_store.load(name).pte)
     (folder / "inputs.npz").write_bytes(inputs(name).read_bytes())
     np.savez(folder / "expected.npz", **arrays)
@@ -812,7 +812,7 @@ def test_a_backend_of_a_module_in_the_working_folder(call, monkeypatch, tmp_path
     monkeypatch.chdir(tmp_path)
     model = path("delegate_named_data").resolve()
     needed = ("--backend", "IntegerBackend=sevens:Sevens")
-    for _ in range(2):  # and it is gone when the command has ended
+    for _ in range(2):  # and the backend is gone when the command ends
         assert_error(call("run", model), "NotFound", "IntegerBackend")
         assert call("run", model, *needed, "--outputs", "out.npz")[0] == 0
     assert set(np.load("out.npz")["out0"].tolist()) == {7}

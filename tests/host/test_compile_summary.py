@@ -1,5 +1,5 @@
-"""Test the summary of picotorch compile: flash and RAM by part, time, slowest instructions, drawings.
-"""
+"""Test the summary of picotorch compile: flash and RAM by part, time, slowest instructions,
+drawings."""
 
 import json
 import xml.etree.ElementTree
@@ -33,7 +33,7 @@ def path(name):
 
 @pytest.fixture
 def compiled(call, tmp_path):
-    """compiled(fixture, *options): (JSON of the model, path of the .ptm file)"""
+    """Return compiled(fixture, *options), which returns (JSON of the model, path of the .ptm file)."""
     def run(name, *options):
         ptm = tmp_path / "model.ptm"
         status, out, error = call("compile", path(name), "--keep-plan", "-o", ptm, "--json", *options)
@@ -59,7 +59,7 @@ def test_time_and_slowest_instructions_are_those_of_a_profile_of_the_ptm_file(ca
 
 @pytest.mark.parametrize("level", ["speed", "size"])
 def test_cycles_of_a_ptm_file_are_everywhere_those_of_its_weights(call, tmp_path, level):
-    """Linear layers take more cycles an instruction with packed weights."""
+    """Linear layers take more cycles per instruction with packed weights."""
     file, ptm = model("int8_deep_autoencoder", tmp_path), tmp_path / "model.ptm"
     (entry,) = compiled_for(call, file, "--board", BOARD, "-o", ptm, "--optimize",
                             level)["models"]
@@ -74,7 +74,7 @@ def test_cycles_of_a_ptm_file_are_everywhere_those_of_its_weights(call, tmp_path
 
 def test_cycles_of_a_ptm_file_depend_on_the_packed_weights_of_each_call(call, tmp_path):
     file, ptm = model("int8_deep_autoencoder", tmp_path), tmp_path / "model.ptm"
-    options = ["--board", "netduinoplus2", "-o", ptm]  # no room for all
+    options = ["--board", "netduinoplus2", "-o", ptm]  # too little flash for all packed weights
     (plain,), (some,) = (compiled_for(call, file, *options, *more)["models"]
                          for more in (["--optimize", "size"], []))
     assert some["packed_weights"]["selected"] == "some"
@@ -86,7 +86,7 @@ def test_cycles_of_a_ptm_file_depend_on_the_packed_weights_of_each_call(call, tm
 
 @pytest.fixture
 def effects(monkeypatch):
-    """effects(field=value, ...): let the default level have these single effects."""
+    """Return effects(field=value, ...), which replaces the effects of the default level."""
     def set_to(**fields):
         monkeypatch.setitem(optimize.LEVELS, "balanced", optimize.Optimize(**fields))
 
@@ -95,7 +95,7 @@ def effects(monkeypatch):
 
 @pytest.fixture
 def no_firmware(monkeypatch):
-    """No board is built, as in the wheel."""
+    """Simulate a wheel, which contains no firmware of boards."""
     monkeypatch.setattr(fitting, "reference_board", lambda core: None)
 
 
@@ -122,7 +122,8 @@ def test_without_firmware_the_time_is_estimated_with_the_temp_memory_of_the_ram(
 
 
 def project(call, folder, *options):
-    """The JSON of the method, with the first of whose bytes of temp memory a C project was written."""
+    """Write a C project, with the first of the two sizes of temp memory. Return the JSON of its
+    method."""
     status, out, error = call("compile", path("int8_resnet8"), "--keep-plan", "--c", folder, "--name",
                               "net", "--json", *options)
     assert (status, error) == (0, "")
@@ -138,7 +139,7 @@ def test_a_project_has_the_temp_memory_with_which_it_is_fastest_if_there_is_room
     slow = project(call, tmp_path / "slow")
     assert fast["after"]["temp"] == fast["temp_fastest"] > fast["min_temp"] == slow["after"]["temp"]
     times = [method["time"]["instructions"] for method in (fast, slow)]
-    assert times[0] < 0.88 * times[1]  # slow uses idle planned memory
+    assert times[0] < 0.88 * times[1]  # the slow run uses idle planned memory
     assert fast["other_temp"]["temp"] == slow["after"]["temp"]
     for one, other in ((fast, slow), (slow, fast)):
         for key in ("instructions", "cycles"):
@@ -147,8 +148,9 @@ def test_a_project_has_the_temp_memory_with_which_it_is_fastest_if_there_is_room
 
 @pytest.fixture
 def factor_of_pixels(monkeypatch):
-    """factor_of_pixels(cycles): what an instruction of a 1x1 convolution takes in a .ptm file with less
-    temp memory than kernels prefer; all others take one cycle."""
+    """Return factor_of_pixels(cycles), which sets the cycles per instruction of 1x1 convolutions in a
+    .ptm file with less temp memory than kernels prefer. All other operators take one cycle per
+    instruction."""
     def set_to(cycles):
         tables = {"none": {core: {OTHERS: [1, 1, 1]} for core in chips.CORES}}
         for run in (RunConditions(False, True, True), RunConditions(True, True, True)):
@@ -161,7 +163,7 @@ def factor_of_pixels(monkeypatch):
 @pytest.mark.parametrize("factor, option", [(1, "min_temp"), (2, "temp_fastest")])
 def test_without_a_chip_more_temp_memory_has_to_save_five_percent_of_the_cycles(
         factor, option, call, tmp_path, factor_of_pixels):
-    """int8 ds_cnn takes fewer instructions with the least, and more cycles if they are long."""
+    """int8 ds_cnn takes fewer instructions with the minimum, but more cycles if each takes long."""
     factor_of_pixels(factor)
     file = model("int8_ds_cnn", tmp_path)
     entry = compiled_for(call, file, "--c", tmp_path / "net", "--name", "net")["models"][0]
@@ -190,7 +192,7 @@ def test_cycles_assume_the_temp_memory_of_a_project(scratch, has_less, call, tmp
 @pytest.mark.parametrize("target", [("--chip", "stm32f411"), ("--chip", "nrf52832"),
                                     ("--board", "netduinoplus2"), ("--board", BOARD), ()])
 def test_ram_and_time_are_with_the_same_temp_memory(call, tmp_path, target, to, effects):
-    """A run with the bytes of the RAM takes the instructions of the summary."""
+    """A run with the temp memory of the RAM figure takes as many cycles as the summary states."""
     effects(pack_weights="none")
     output = ["-o", tmp_path / "a.ptm"] if to == "ptm" else ["--c", tmp_path / "net", "--name", "net"]
     file = path("int8_resnet8")
@@ -228,7 +230,7 @@ def test_the_chip_decides(chip, option, call, tmp_path):
 
 
 def test_packed_weights_are_measured_with_the_temp_memory_of_a_project(call, tmp_path, effects):
-    """The chip has room for the least alone."""
+    """The chip has room only for the minimum."""
     entries = []
     for i, (options, scratch) in enumerate(((["--chip", "nrf52832"], "fitting"), ([], "min"),
                                             (["--chip", "stm32f411"], "fitting"))):
@@ -244,7 +246,7 @@ def test_packed_weights_are_measured_with_the_temp_memory_of_a_project(call, tmp
 
 
 def test_where_more_temp_memory_gains_nothing_there_is_no_choice(compiled):
-    """There is none either where calls find enough temp memory in idle planned memory."""
+    """There is no choice either if calls find enough temp memory in idle planned memory."""
     for core in ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m55"):
         (method,) = compiled("int8_ds_cnn", "--core", core)[0]["methods"]
         gains = core in ("cortex-m0plus", "cortex-m4")
@@ -301,12 +303,13 @@ def test_each_call_that_gains_has_them(call, tmp_path):
     assert packed["selected"] == "some" and 0 < packed["calls"] < packed["can"]
     assert packed["none"]["bytes"] < entry["bytes"] < packed["all"]["bytes"]
     assert method["time"]["instructions"] < packed["none"]["instructions"] / 1.03
-    # calls that gain less than 3 % of their instructions are left out
+    # calls that gain less than 3 % of their instructions have no packed weights
     assert method["time"]["instructions"] < packed["all"]["instructions"] / 0.97
 
 
 def test_the_level_decides(call, tmp_path):
-    """Also where the chip has no room for the fastest: its RAM is too small for the temp memory."""
+    """The level decides even if the fastest variant does not fit, because the RAM is too small for the
+    temp memory."""
     for level, stored in (("speed", True), ("size", False)):
         found = compiled_for(call, path("int8_resnet8"), "--chip", "nrf52832", "--optimize", level,
                              "-o", tmp_path / "a.ptm", status=1 if stored else 0)
@@ -331,7 +334,8 @@ def test_a_core_without_them_has_no_choice(compiled):
 
 
 def test_flash_limits_them_and_the_best_stay(call, tmp_path):
-    """The autoencoder gains everywhere; ptm and library have to fit into 512 KB, not all into 384."""
+    """All layers of the autoencoder gain. Part of the packed weights has to fit into 512 KB with the
+    library, and not all of them into 384 KB."""
     file = model("int8_deep_autoencoder", tmp_path)
     plain, full = (len(compile_ptm(file.read_bytes(), (), core).data)
                    for core in (None, "cortex-m4"))
@@ -390,7 +394,7 @@ def test_methods_without_instructions_are_left_out(call, compiled, tmp_path):
 
 @pytest.mark.parametrize("file", ["program", "ptm"])
 def test_run_and_profile_report_less_temp_memory(file, call, tmp_path, monkeypatch):
-    """Less than kernels prefer."""
+    """The memory is smaller than kernels prefer."""
     of_ptm = file == "ptm"
     less = RunConditions(False, True, of_ptm).mode()
     monkeypatch.setattr(size_cycles, "CYCLES_PER_INSTRUCTION", {

@@ -1,4 +1,4 @@
-"""Pass inputs of other sizes than the program's to every interface of the host."""
+"""Pass inputs with sizes other than the program's to every interface of the host."""
 
 import numpy as np
 import pytest

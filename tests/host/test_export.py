@@ -81,7 +81,7 @@ def network(tmp_path):
 
 @pytest.fixture
 def images(tmp_path):
-    """Samples for `convolutions`, with labels."""
+    """Write samples for `convolutions`, with labels."""
     random = np.random.default_rng(0)
     path = tmp_path / "images.npz"
     np.savez(path, in0=random.random((20, 3, 8, 8), np.float32), labels=random.integers(0, 10, 20))
@@ -134,7 +134,7 @@ _EXAMPLE = np.zeros((1, 2), np.float32)
 @pytest.mark.parametrize("value, words", [(np.nan, "NaN"), (np.inf, "an infinite value"),
                                           (-np.inf, "an infinite value")])
 def test_a_sample_that_is_not_finite_is_named(dtype, value, words):
-    """The exporter failed in torch.histc."""
+    """Such a sample would make torch.histc fail."""
     array = np.ones((5, 2), dtype)
     array[3, 1] = value
     with pytest.raises(ValueError, match=f"in0 has {words} in sample 3") as raised:
@@ -336,7 +336,7 @@ def test_outputs_of_other_sizes_than_pytorchs_are_an_error(shapes, words):
 
 
 def test_the_source_of_the_module_is_not_written_over(call, network, tmp_path):
-    """Nor by another name, nor what it imports, nor weights that it loads."""
+    """Other names of the file, files that it imports and weights that it loads are protected, too."""
     before = network.read_bytes()
     (tmp_path / "link").symlink_to(tmp_path)
     (tmp_path / "weights.pt").touch()
@@ -412,7 +412,7 @@ def test_time_is_with_the_temp_memory_of_the_report(call, name):
 
 
 def test_weights_of_linear_layers_stay_in_flash(call, torch, network, tmp_path):
-    """They were transposed into 405 KB of RAM in every run."""
+    """Without care, each run would transpose them into 405 KB of RAM."""
     out = tmp_path / "o.pte"
     status, text, _ = call("export", f"{network}:model", "-o", out, "--json")
     entry = json.loads(text)
@@ -453,7 +453,7 @@ def test_batch_norms_become_part_of_convolutions(call, torch, network, tmp_path)
 
 
 def test_functions_that_raise_an_error_for_a_matrix(torch):
-    """ExecuTorch cannot lower them; the program raises the error, as PyTorch does."""
+    """ExecuTorch cannot lower these functions. The program raises the error, as PyTorch does."""
     class Equations(torch.nn.Module):
         def forward(self, a, b):
             lu, pivots = torch.linalg.lu_factor(a)
@@ -496,7 +496,7 @@ def test_int8_in_one_command(call, torch, network, images, tmp_path, core):
 
 
 def test_the_difference_is_that_of_a_run(call, torch, network, images, tmp_path):
-    """Measured once more, through files."""
+    """The test measures the difference again, through files."""
     status, text, _ = call("export", f"{network}:convolutions", "--quantize", images, "-o",
                            tmp_path / "o.pte", "--json")
     stated = json.loads(text)["outputs"][0]["largest"]
@@ -548,7 +548,7 @@ def test_printed_report(call, torch, network, images, tmp_path):
 
 
 def test_float32_needs_no_tosa_tools(torch, network):
-    """int8 does, and names the package."""
+    """An int8 export needs them, and its error names the package."""
     blocked = "import sys; sys.modules['tosa_serializer'] = None; " \
         "from picotorch.cli.main import main; main(sys.argv[1:])"
 
@@ -636,7 +636,7 @@ def model():
 
 
 def test_the_boxes_that_nms_keeps_are_bounded(call, torch, tmp_path):
-    """Their number is known when the program runs; memory is planned for all."""
+    """Their number is known only when the program runs, so memory is planned for the maximum."""
     (tmp_path / "detector.py").write_text(DETECTOR.format(tests=str(fixture_store.FOLDER.parent)))
     status, out, _ = call("export", f"{tmp_path / 'detector.py'}:model", "-o", tmp_path / "o.pte")
     assert status == 0 and "output 1 differs from PyTorch's by up to 0, of values" in out
@@ -644,7 +644,8 @@ def test_the_boxes_that_nms_keeps_are_bounded(call, torch, tmp_path):
 
 
 def test_regions_are_of_a_contiguous_image(torch):
-    """The kernel takes no other; the convolution before it gives an image channels last."""
+    """The kernel accepts only a contiguous image, and the convolution before it returns channels
+    last."""
     from models.zoo.models import regions
 
     regions.define()
@@ -664,7 +665,7 @@ def test_regions_are_of_a_contiguous_image(torch):
 
 
 def test_images_channels_last_are_made_contiguous(torch):
-    """A copy is contiguous where a kernel takes no others, and PyTorch all."""
+    """The program contains a copy if the kernel needs a contiguous image, while PyTorch accepts any."""
     from models.zoo.models import regions
 
     regions.define()
@@ -691,7 +692,7 @@ def test_images_channels_last_are_made_contiguous(torch):
 
 
 def test_views_are_not_made_contiguous_twice(torch, call, tmp_path):
-    """Outputs of programs are copies. The results of torch.linalg may be stored by columns."""
+    """Outputs of programs are copies already. The results of torch.linalg may be stored by columns."""
     class Views(torch.nn.Module):
         def __init__(self, is_inverted):
             super().__init__()
@@ -714,7 +715,7 @@ def test_views_are_not_made_contiguous_twice(torch, call, tmp_path):
 
 @pytest.mark.parametrize("fuse_rnn", [False, True])
 def test_a_layer_copies_its_new_state_to_a_buffer(torch, fuse_rnn):
-    """torch.export takes such a buffer for a parameter that is trained."""
+    """torch.export treats such a buffer as a parameter that is trained."""
     class Recurrent(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -759,7 +760,7 @@ def test_functions_of_matrices_are_decomposed(torch):
 
 @pytest.mark.parametrize("options", [{}, {"fuse_rnn": True}])
 def test_attention_behind_a_recurrent_layer_is_int8(torch, options):
-    """ExecuTorch's passes took tanh's results for floats, and softmax's for int8."""
+    """ExecuTorch's passes would treat tanh's results as floats, and softmax's as int8."""
     class Attention(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -778,7 +779,8 @@ def test_attention_behind_a_recurrent_layer_is_int8(torch, options):
 
 @pytest.mark.parametrize("is_first", [False, True])
 def test_values_that_softmax_uses_are_not_clamped(torch, is_first):
-    """Its scale is fixed, for values up to 1; ExecuTorch's quantizer used it for all that cat joins."""
+    """The scale of softmax is fixed, for values up to 1. ExecuTorch's quantizer would use it for all
+    values that cat joins."""
     class Joint(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -795,7 +797,7 @@ def test_values_that_softmax_uses_are_not_clamped(torch, is_first):
 
 
 def test_a_buffer_of_five_dims_stays_contiguous(torch):
-    """Anchors of a detector, beside images that int8 stores channels last."""
+    """The anchors of a detector are such a buffer, while int8 stores images channels last."""
     class Detector(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -846,7 +848,8 @@ def test_function_and_command_write_the_same_program(call, torch, network, image
 
 
 def test_int8_has_fixed_sizes(torch):
-    """The program took the sizes of the example inputs only, and nothing said so."""
+    """An int8 program would accept only the sizes of the example inputs, so dynamic sizes are
+    rejected."""
     given, sizes = torch.rand(3, 4), {"input": {0: torch.export.Dim("batch", min=1, max=8)}}
     with pytest.raises(Error, match="NotSupported.*fixed sizes.*without dynamic_shapes"):
         picotorch.export.export(torch.nn.Linear(4, 4), given, quantize=[given], dynamic_shapes=sizes)

@@ -57,7 +57,7 @@ def lowered(module, samples, core):
 @pytest.mark.parametrize(("factor", "core"), [(1, "cortex-m4"), (1e-3, "cortex-m55")])
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_constant_channel_has_its_bias(name, factor, core):
-    """factor: of the inputs, whose scale is part of that of the bias."""
+    """factor: of the inputs, whose scale is part of the scale of the bias."""
     torch.manual_seed(0)
     make, sizes = LAYERS[name]
     layers = [scaled(make, weight, bias, is_whole) for weight in WEIGHTS for bias in BIASES
@@ -73,7 +73,7 @@ def test_a_constant_channel_has_its_bias(name, factor, core):
 
 
 def test_an_input_of_zeros_alone():
-    """Its scale is the least that there is."""
+    """The scale of the input is the minimum."""
     torch.manual_seed(0)
     module = nn.Sequential(nn.Conv2d(4, 4, 3)).eval()
     nn.init.constant_(module[0].bias, 5)

@@ -102,7 +102,7 @@ OTHERS = {  # module, samples, words of the warning
 
 @pytest.fixture(autouse=True)
 def nothing_is_measured(monkeypatch):
-    """Warnings on layers need no emulated board and no float32 program."""
+    """Measure nothing: warnings on layers need no emulated board and no float32 program."""
     monkeypatch.setattr(pipeline, "_in_float", lambda *arguments: None)
     monkeypatch.setattr(completing.timing, "estimated", lambda program, core: None)
 
@@ -137,7 +137,7 @@ def test_a_mask_is_the_cause_and_no_samples_help(name):
 
 
 def test_masks_are_found_to_be_causes():
-    """The test before tries something."""
+    """This shows that the test before can find a cause."""
     assert any(of_layers(report_of(form(), samples())) for form in MASKS.values())
 
 

@@ -1,4 +1,5 @@
-"""Test picotorch.export.export with inputs of all dtypes and strides, and results sized by data."""
+"""Test picotorch.export.export with inputs of all dtypes and strides, and with results whose sizes
+depend on data."""
 
 import numpy as np
 import picotorch.export
@@ -25,7 +26,7 @@ _ARRAYS = {
 @pytest.mark.parametrize("is_torch", [True, False])
 @pytest.mark.parametrize("array", _ARRAYS.values(), ids=_ARRAYS)
 def test_inputs_of_any_strides(torch, array, is_torch):
-    """Some had "0 in strides", or strides that torch has not."""
+    """Strides may contain 0, or have values that torch does not support."""
     value = array()
     if is_torch and min(value.strides) >= 0:
         is_expanded = not value.flags.writeable
@@ -58,7 +59,7 @@ def test_weights_of_any_strides(torch, kept):
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
 def test_the_dtype_of_the_module_is_reported(torch, dtype):
-    """It was float32 whatever the module was, and bfloat16 was refused."""
+    """The report has the dtype of the module, not always float32, and bfloat16 is accepted."""
     given = torch.rand(2, 6).to(getattr(torch, dtype))
     module = torch.nn.Linear(6, 2).to(given.dtype)
     report = picotorch.export.export(module, given, evaluate=[given, given]).report
@@ -95,7 +96,7 @@ def _module(torch, function):
 
 @pytest.mark.parametrize("function", _SIZED_BY_DATA.values(), ids=_SIZED_BY_DATA)
 def test_sizes_that_depend_on_the_data(torch, function):
-    """The export failed with "Could not guard on data-dependent expression"."""
+    """torch.export alone fails with "Could not guard on data-dependent expression"."""
     x = torch.tensor([[1.0, -2, 3, 0, 1], [2, 2, -1, -1, 5]])
     report = picotorch.export.export(_module(torch, function), x).report
     assert report["checked"] == "executed" and report["outputs"][0]["largest"] == 0
@@ -108,7 +109,7 @@ def test_sizes_without_a_bound(torch):
 
 @pytest.mark.parametrize("change", ["x.add_(1)", "x[0] = 2", "x.view(-1).mul_(2)"])
 def test_inputs_that_forward_changes(torch, change):
-    """The message was of other sizes than PyTorch's."""
+    """The error names the changed input instead of other sizes."""
     def forward(torch, x):
         exec(change, {"x": x})
         return x * 2
@@ -135,7 +136,7 @@ def test_warnings_of_samples_are_reported(torch):
 
 
 def _named(torch, kind, name):
-    """Return a module with a part of this kind and name, which other parts surround."""
+    """Return a module with a part of this kind and name, among other parts."""
     class Part(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -164,7 +165,8 @@ KINDS = ("module", "parameter", "buffer")
     "a\nb", "\n", "a\r", "a\tb", "a\0b", "a\x7f", "a\u2028b", "\ud800", 'a"b', "a\\b", "a\\", "class",
     "None", "\u00aa"])
 def test_a_name_that_code_cannot_contain_is_rejected(torch, name, kind, quantize):
-    """It ended in a SyntaxError in code that torch generated, or in another part's weights."""
+    """Code that torch generates would have a SyntaxError with such a name, or use another part's
+    weights."""
     with pytest.raises(Error) as caught:
         picotorch.export.export(_named(torch, kind, name), torch.ones(2, 4), quantize=quantize)
     text = str(caught.value)

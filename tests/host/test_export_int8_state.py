@@ -21,7 +21,7 @@ def torch():
 
 
 def _module(torch, layers, buffers, forward, **plain):
-    """A module of layers and buffers; forward(self, x) is a function."""
+    """Return a module with these layers and buffers. forward(self, x) is a function."""
     class Stateful(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -127,7 +127,7 @@ def _cache(torch):
 
 
 def _probabilities(torch):
-    """A state with the fixed scale of softmax."""
+    """Return a model whose state has the fixed scale of softmax."""
     def forward(self, x):
         self.h = torch.softmax(self.o(x) + self.h, -1)
         return self.h * 2
@@ -141,7 +141,8 @@ def _inner(torch):
 
 
 def _updated_by(update):
-    """A model that updates a part, a view or all of its state in place, and has another buffer."""
+    """Return a model that updates a part, a view or all of its state in place, and has another
+    buffer."""
     def make(torch):
         def forward(self, x):
             exec(update, {"h": self.h, "x": x})
@@ -158,7 +159,7 @@ _all, _part, _view = map(_updated_by, ["h.mul_(0.5).add_(x)", "h[:, 1:].copy_(x[
 
 
 def _unused_before(torch):
-    """A state that is written before it is read."""
+    """Return a model whose state is written before it is read."""
     def forward(self, x):
         self.h = torch.relu(self.o(x))
         return self.o(self.h.repeat(1, 2))
@@ -203,7 +204,7 @@ def test_a_state_in_int8_follows_pytorch(torch, make):
 
 @pytest.mark.parametrize("make", MODELS)
 def test_a_state_in_int8_equals_the_state_as_an_input(torch, make):
-    """To the bit, over all steps, and again after a reset."""
+    """The outputs are equal to the bit, over all steps, and again after a reset."""
     from models.export_streams import export_stateless
 
     module, exported, shape = _exported(torch, make)

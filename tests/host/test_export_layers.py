@@ -1,4 +1,4 @@
-"""Export small networks of common layers to int8: on the twin each is near PyTorch.
+"""Export small networks of common layers to int8, and compare each with PyTorch on the twin.
 
 The tests need torch and executorch (make export-check).
 """
@@ -60,21 +60,21 @@ def split_channels(m, x):
 
 
 def pre_activation(m, x):
-    """As in DenseNet: a batch norm of what cat gives goes before its convolution."""
+    """Apply a batch norm to a concatenation before the convolution, as DenseNet does."""
     x = m[0](x)
     x = torch.cat([x, m[2](F.relu(m[1](x)))], 1)
     return m[4](F.relu(m[3](x)))
 
 
 def permuted(m, x):
-    """As in ConvNeXt: linear layers on the channels, which permute brings to the end."""
+    """Apply linear layers to the channels, which permute moves to the end, as ConvNeXt does."""
     x = m[0](x)
     x = x + m[2](F.gelu(m[1](x.permute(0, 2, 3, 1)))).permute(0, 3, 1, 2)
     return m[3](x)
 
 
 def norm(kind, channels):
-    """A batch norm as training leaves it."""
+    """Return a builder of a batch norm with the values of a trained one."""
     def layer():
         made = kind(channels)
         for values in (made.weight.data, made.running_var):
@@ -86,18 +86,18 @@ def norm(kind, channels):
 
 
 def shared(m, x):
-    """One layer with two batch norms, and without."""
+    """Apply one layer with each of two batch norms, and without a batch norm."""
     return m[1](m[0](x)) + m[2](m[0](F.relu(x))) + m[0](torch.tanh(x))
 
 
 def skipped(m, x):
-    """The batch norm is not all that takes what the layer before it computes."""
+    """Use the output of a layer in a batch norm and in an addition."""
     y = m[0](x)
     return m[1](y) + y
 
 
 def alike_names():
-    """Two weights with names that differ in "." and "_" alone."""
+    """Return two weights whose names differ only in "." and "_"."""
     module = nn.Sequential(nn.Conv1d(3, 4, 3))
     module.add_module("a_b", nn.Conv1d(4, 4, 3))
     module.add_module("a", nn.ModuleDict({"b": nn.Conv1d(4, 4, 3)}))
@@ -105,7 +105,7 @@ def alike_names():
 
 
 SEQUENCE = (1, 3, 32)
-# {name: (module, sizes of the input)}: batch norms behind layers that others take, too
+# {name: (module, sizes of the input)}: batch norms behind layers whose outputs others use, too
 SHARED = {
     "conv1d": (net(shared, lambda: nn.Conv1d(3, 4, 3), norm(nn.BatchNorm1d, 4),
                    norm(nn.BatchNorm1d, 4)), SEQUENCE),
@@ -141,7 +141,7 @@ def changed_twice(m, x):
     return m[1](y) + y + z
 
 
-# {name: (module, sizes of the input)}: also changes in place of a value that others read
+# {name: (module, sizes of the input)}: among them changes in place of a value that others read
 CHANGES = {
     "view": (net(changed_view, conv(3, 4, 3), conv(4, 4, 3)), IMAGE),
     "item": (net(changed_item, lambda: nn.Conv1d(3, 4, 3), lambda: nn.Conv1d(4, 4, 3)), SEQUENCE),
@@ -295,7 +295,7 @@ def test_changes_in_place_are_seen_by_all(name):
 
 
 def test_decomposed_batch_norms_are_part_of_int8_layers():
-    """As torch.export.save writes them after run_decompositions."""
+    """torch.export.save writes batch norms in this form after run_decompositions."""
     torch.manual_seed(0)
     module = nn.Sequential(nn.Conv1d(3, 4, 3), norm(nn.BatchNorm1d, 4)(), nn.ReLU()).eval()
     samples = [(torch.randn(SEQUENCE),) for _ in range(6)]
@@ -350,7 +350,7 @@ def test_torchscript_is_compared_from_the_values_of_its_buffers(call, tmp_path):
 
 
 def test_equal_batch_norms_are_no_recurrent_layer():
-    """Before training all of a size have equal weights."""
+    """Before training, all batch norms of one size have equal weights."""
     torch.manual_seed(0)
     module = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), *(
         layer for _ in range(3)
@@ -361,8 +361,8 @@ def test_equal_batch_norms_are_no_recurrent_layer():
 
 
 class Operands(nn.Module):
-    """An operator with a parameter, a buffer and a literal tensor for one operand, and what a layer
-    computes for the other."""
+    """An operator with one constant operand, which is a parameter, a buffer or a literal tensor. A
+    layer computes the other operand."""
 
     def __init__(self, operator, size, sides):
         super().__init__()
@@ -415,7 +415,8 @@ def test_an_operand_may_be_a_constant(name, monkeypatch):
 
 
 def audio():
-    """A module over sequences, and the same over images of height 1 with the same weights."""
+    """Return a module over sequences, and the same module over images of height 1 with the same
+    weights."""
     torch.manual_seed(0)
     one = nn.Sequential(
         nn.Conv1d(1, 16, 9, stride=2, padding=4), nn.BatchNorm1d(16), nn.ReLU(), nn.MaxPool1d(2),
@@ -443,9 +444,9 @@ def test_conv1d_is_int8_and_runs_on_a_board(call, tmp_path):
 
 @pytest.mark.parametrize("seed", [0, 1, 4, 6])
 def test_conv1d_equals_conv2d_if_the_scales_are_equal(monkeypatch, seed):
-    """Scales are those of the smallest and the largest value here. By default torch finds them in a
-    histogram, which counts a value again for each view of it, and rounds when its range grows; views
-    between sequences and images make it differ a little."""
+    """The scales here follow from the minimum and the maximum. By default torch derives them from a
+    histogram. It counts a value again for each view of it, and rounds when its range grows, so views
+    between sequences and images change it a little."""
     monkeypatch.setattr(HistogramObserver, "_non_linear_param_search",
                         lambda self: (self.min_val, self.max_val))
     modules = audio()
@@ -461,7 +462,7 @@ def test_conv1d_equals_conv2d_if_the_scales_are_equal(monkeypatch, seed):
 
 
 def test_random_values_are_no_constants():
-    """They would be drawn once, for all runs."""
+    """As constants, random values would be drawn once, for all runs."""
     module = Net(lambda m, x: m[0](x) + torch.rand_like(torch.zeros(1, 4)), nn.Linear(4, 4))
     samples = [(torch.rand(1, 4),) for _ in range(6)]
     report = picotorch.export.export(module, samples[0], quantize=samples).report
@@ -469,7 +470,7 @@ def test_random_values_are_no_constants():
 
 
 def test_int8_leaves_the_module_as_it_was():
-    """Its weights became channels last: a view of its output failed then."""
+    """If the export stored weights channels last, a view of a layer's output would fail afterwards."""
     torch.manual_seed(0)
     module, samples = nn.Conv2d(3, 4, 3).eval(), [(torch.rand(IMAGE),) for _ in range(6)]
     before = module.weight.stride()

@@ -18,7 +18,7 @@ from torch.nn import functional as F  # noqa: E402, N812
 
 BOARD = "mps2-an386"
 MIN_SQNR = 25  # dB
-TOKENS, SIZE, FIRST = 6, 8, 3  # the last tokens change, the first must not notice
+TOKENS, SIZE, FIRST = 6, 8, 3  # the last tokens change, the outputs of the first must not
 LOWEST = torch.finfo(torch.float32).min
 CAUSAL = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
 
@@ -28,7 +28,7 @@ def additive(value):
 
 
 class Attention(nn.Module):
-    """Attention by a function of its scores, values and mask; the mask is an input or a constant."""
+    """Attention by a function of its scores, values and mask. The mask is an input or a constant."""
 
     def __init__(self, masked, mask=None):
         super().__init__()
@@ -77,7 +77,7 @@ def filled(value):
 
 
 def biased(scores, mask):
-    """As Swin adds a learned bias, too, and ALiBi one that grows with the distance."""
+    """Add a learned bias as Swin does, and a bias that grows with the distance as ALiBi does."""
     steps = torch.arange(TOKENS, dtype=torch.float32)
     return (scores + 0.5 * (steps[None, :] - steps[:, None]).abs().neg() + mask).softmax(-1)
 
@@ -176,7 +176,7 @@ def scores(scale, count=12):
 
 
 def changed(inputs):
-    """Change the last tokens of what has tokens."""
+    """Change the last tokens of inputs that have tokens."""
     found = []
     for one in inputs:
         one = one.clone()
@@ -218,7 +218,7 @@ def test_constant_masks_remove_later_tokens(name, scale):
 def test_masks_that_are_inputs_remove_later_tokens(name, scale):
     make, calibration, mask = INPUTS[name]
     samples = [(*inputs, calibration) for inputs in scores(scale)]
-    # values of a single token exceed the averages, and calibration saw only averages
+    # values of a single token exceed the averages, but calibration covers only the averages
     min_sqnr = 0 if name.endswith("unseen") else MIN_SQNR
     check(make(), samples, (*samples[0][:3], mask), min_sqnr)
 

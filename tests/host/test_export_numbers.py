@@ -63,7 +63,8 @@ SKIPPED = ("rand", "nonzero", "unique", "bincount", "repeat_interleave", "view_a
 
 
 def eager(operator, *args):
-    """Return the result of an operator, None if it is no tensor of floats, booleans or integers."""
+    """Return the result of an operator, or None if it is not a tensor of floats, booleans or
+    integers."""
     try:
         result = operator(*args)
     except (RuntimeError, TypeError, IndexError):
@@ -73,7 +74,8 @@ def eager(operator, *args):
 
 
 def operators_of(*kinds):
-    """Return the operators with kernels that take arguments of these types, and others of defaults."""
+    """Return the operators with kernels that accept arguments of these types, and others with
+    defaults."""
     found = {}
     for name in sorted(supported_operators()):
         packet, _, overload = name.removeprefix("aten::").partition(".")
@@ -99,7 +101,7 @@ WITH_NUMBER = operators_of("Tensor", "number")
 BINARY = operators_of("Tensor", "Tensor")
 NUMBER = 0.5
 
-# {name: a function of a tensor of values between 0 and 1, and another}
+# {name: a function of two tensors with values between 0 and 1}
 FUNCTIONS = {
     "bool": lambda y, z: (y - 0.5).bool(),
     "any": lambda y, z: (y > 0.9).any(),
@@ -151,7 +153,7 @@ FUNCTIONS = {
 
 
 class Outputs(nn.Module):
-    """Two layers, and the results of functions of theirs."""
+    """A module with two layers, and the results of functions of their outputs."""
 
     def __init__(self, functions):
         super().__init__()
@@ -163,7 +165,7 @@ class Outputs(nn.Module):
 
 
 def check_functions(functions):
-    """Compare what int8 makes of two values with what PyTorch makes of the same two."""
+    """Compare the results of int8 and PyTorch for the same two values."""
     torch.manual_seed(0)
     samples = [(torch.randn(4, 6),) for _ in range(8)]
     module = torch.export.export(Outputs(list(functions.values())).eval(), samples[0], strict=False)
@@ -215,7 +217,7 @@ def test_functions_see_values(names):
     check_functions({name: FUNCTIONS[name] for name in names})
 
 
-# {name: a function of two tensors that uses nothing of the second, which is far wider}
+# {name: a function of two tensors that uses nothing of the second, whose range is far wider}
 CHOICES = {
     "where": lambda y, z: torch.where(y < 1, y, z),
     "elu": lambda y, z: torch.where(y > 0, y, 9 * (y + 0.01).log()),
@@ -227,7 +229,8 @@ CHOICES = {
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_an_element_that_where_does_not_select_costs_no_precision(name):
-    """It gave all operands one scale, and the layer before them lost what it rounds away."""
+    """With one scale for all operands, the layer before would lose the bits that this scale rounds
+    away."""
     def forward(m, x):
         y = torch.sigmoid(m[0](x))
         return CHOICES[name](y, 50 + 500 * torch.sigmoid(m[1](x))), y

@@ -1,5 +1,5 @@
-"""Export small models in the style of users' models to int8: each is a program, and every layer on the
-twin is as near PyTorch as plain fake quantization is.
+"""Export small models in the style of users' models to int8. Each becomes a program, and on the twin
+every layer is as near PyTorch as plain fake quantization is.
 
 The tests need torch and executorch (make export-check).
 """
@@ -15,7 +15,7 @@ from support.torch_net import SAMPLES, Net, exported_module  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
-MIN_SQNR = 15  # dB, of outputs; below, the report calls a program unusable
+MIN_SQNR = 15  # dB, of outputs; below this, the report calls a program unusable
 
 
 def lenet():
@@ -474,7 +474,7 @@ def flow_refuses(node, dialect_pass):
 
 
 def test_layers_that_the_quantizer_rejects_compute_in_float(monkeypatch):
-    """The whole module was refused."""
+    """The other layers of the module stay in int8."""
     known = lower_int8.AtenToCortexMPass._DIALECT_SUBSTITUTIONS
     monkeypatch.setitem(known, lower_int8.exir_ops.edge.aten.mul.Tensor, flow_refuses)
     torch.manual_seed(0)
@@ -565,7 +565,8 @@ BATCHLESS = {
 
 @pytest.mark.parametrize("name", BATCHLESS)
 def test_layers_without_a_batch_follow_one_another(name):
-    """Each layer added a batch and dropped it, and an activation between two was one of its own."""
+    """The batch is added once before the layers and removed once behind them, and activations between
+    two layers are fused."""
     torch.manual_seed(0)
     module, sizes = BATCHLESS[name]()
     found = exported_module(module, sizes)
@@ -574,8 +575,8 @@ def test_layers_without_a_batch_follow_one_another(name):
     assert found["outputs"][0]["sqnr"] > 30
 
 
-# Arguments of max pools with ceil_mode over 9 elements: windows that end with the picture, that reach
-# beyond it, beyond its padding, and that overlap; and a length that gives no further window
+# Arguments of max pools with ceil_mode over 9 elements: windows that end with the picture, that extend
+# beyond it or beyond its padding, and that overlap; and a length that gives no further window
 CEILING = [(2, (1,), arguments) for arguments in (
     (3,), (2,), (4, 3), (3, 2, 1), ((5, 3), (4, 2), (2, 0)), (3, 4))]
 
@@ -583,7 +584,7 @@ CEILING = [(2, (1,), arguments) for arguments in (
 @pytest.mark.parametrize(("rank", "batch", "arguments"), [
     *CEILING, (1, (), (2,)), (1, (1,), (5, 4, 2)), (2, (), (2,))], ids=str)
 def test_max_pools_with_ceil_mode_have_an_int8_kernel(rank, batch, arguments):
-    """The portable operator computed them, and wrote indices of eight bytes."""
+    """The portable operator would be slower, and would write indices of eight bytes."""
     torch.manual_seed(0)
     convolution, pool = ((nn.Conv1d, nn.MaxPool1d), (nn.Conv2d, nn.MaxPool2d))[rank - 1]
     found = exported_module(nn.Sequential(convolution(3, 4, 1), pool(*arguments, ceil_mode=True)),
@@ -595,7 +596,7 @@ def test_max_pools_with_ceil_mode_have_an_int8_kernel(rank, batch, arguments):
 
 
 def test_advice_on_a_max_pool_that_computes_indices_for_nothing():
-    """One with dilation has no int8 operator."""
+    """A max pool with dilation has no int8 operator."""
     torch.manual_seed(0)
     for module, is_advised in ((nn.MaxPool2d(2), False), (nn.MaxPool2d(2, dilation=2), True)):
         found = exported_module(nn.Sequential(nn.Conv2d(16, 64, 3), nn.Conv2d(64, 32, 3), module),
@@ -604,7 +605,7 @@ def test_advice_on_a_max_pool_that_computes_indices_for_nothing():
         assert found["outputs"][0]["sqnr"] > 30
 
 
-# Operators between two convolutions whose results an edge program states as contiguous
+# Operators between two convolutions, whose results an edge program marks as contiguous
 CONTIGUOUS = {
     "divisor": lambda x: F.avg_pool2d(x, 2, divisor_override=3),
     "divisor_relu": lambda x: F.relu(F.avg_pool2d(x, 2, divisor_override=3)),
@@ -616,7 +617,7 @@ CONTIGUOUS = {
 
 @pytest.mark.parametrize("name", CONTIGUOUS)
 def test_a_convolution_behind_an_operator_in_float_is_int8(name):
-    """It was in float, too: its input was not channels last."""
+    """The convolution is int8 although its input is not channels last."""
     torch.manual_seed(0)
     found = exported_module(Net(lambda m, x: m[1](CONTIGUOUS[name](m[0](x))), nn.Conv2d(3, 4, 1),
                                 nn.Conv2d(4, 3, 1)), (1, 3, 8, 8))
@@ -679,7 +680,7 @@ ON_INTEGERS = {
 
 @pytest.mark.parametrize("name", ON_INTEGERS)
 def test_operators_on_integers_compute_as_pytorch_beside_int8_layers(name):
-    """Some returned floats, others were refused as a dequantization of what is not int8."""
+    """Integers stay integers: the program neither returns floats nor dequantizes them."""
     torch.manual_seed(0)
     net = Net(lambda m, x, i: (m[0](x), ON_INTEGERS[name](i)), nn.Linear(8, 8))
     found = exported_module(net, lambda: (torch.randn(1, 8), torch.arange(24).view(1, 24)))
@@ -699,7 +700,7 @@ CHANGED_PARTS = {
 
 @pytest.mark.parametrize("name", CHANGED_PARTS)
 def test_a_change_of_a_part_is_in_the_whole(name):
-    """The parts that split returns were copies: the change was lost."""
+    """The parts that split returns are views, so a change is not lost."""
     def forward(m, x):
         y, constant = x * 1.5, torch.arange(1.0, 9).view(1, 8)
         CHANGED_PARTS[name](y)
@@ -712,7 +713,7 @@ def test_a_change_of_a_part_is_in_the_whole(name):
 
 
 def test_a_layer_that_the_twin_refuses_in_float_too_is_named_with_a_remedy():
-    pool = nn.MaxPool2d(2, 1, 1, dilation=(1, 2))  # of a width of 1: padding alone
+    pool = nn.MaxPool2d(2, 1, 1, dilation=(1, 2))  # with a width of 1: padding alone
     with pytest.raises(picotorch.Error, match=r"padding alone, layer layers.1; write the layer with"):
         exported_module(Net(lambda m, x: m[1](m[0](x)), nn.Conv2d(3, 4, 1), pool), (1, 3, 7, 1))
 
@@ -734,7 +735,7 @@ def changed_without_grad(m, x):
 
 @pytest.mark.parametrize("forward", [nested_modes, changed_without_grad])
 def test_layers_under_no_grad_are_int8(forward):
-    """They were in float, and the report of layers did not have them."""
+    """The report of layers has these layers, too."""
     torch.manual_seed(0)
     net = Net(forward, nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 3))
     net.layers.gain = nn.Parameter(torch.rand(8) + 1)
@@ -747,13 +748,13 @@ def test_layers_under_no_grad_are_int8(forward):
     lambda m, x: torch.cond(x.sum() > 0, lambda y: m[0](y), lambda y: m[1](y), (x,)),
     lambda m, x: m[1](torch.cond(x.sum() > 0, lambda y: y * 2, lambda y: y - 1, (m[0](x),)))])
 def test_branches_are_rejected_in_words(forward):
-    """ExecuTorch's were: 'ProxyValue' object has no attribute 'graph'."""
+    """ExecuTorch's error is: 'ProxyValue' object has no attribute 'graph'."""
     with pytest.raises(picotorch.Error, match="int8 programs have no branches and loops"):
         exported_module(Net(forward, nn.Linear(8, 8), nn.Linear(8, 8)), (1, 8))
 
 
 class Constants(nn.Module):
-    """Two constants whose operators get the same name, one before and one after a second export."""
+    """Two constants whose operators have the same name, one before and one after a second export."""
 
     def __init__(self, forward):
         super().__init__()

@@ -1,5 +1,5 @@
-"""Test picotorch export --fuse-rnn: GRU and LSTM are one instruction for each layer and direction, and
-the outputs are the bytes of the program with an instruction for each operation of each step.
+"""Test picotorch export --fuse-rnn: GRU and LSTM become one instruction for each layer and direction.
+The outputs have the bytes of the program with an instruction for each operation of each step.
 
 The tests need torch and executorch (make export-check).
 """
@@ -20,7 +20,7 @@ from torch import nn  # noqa: E402
 
 
 class Net(nn.Module):
-    """forward(layer, *inputs)"""
+    """A module with forward(layer, *inputs)."""
 
     def __init__(self, forward, layer):
         super().__init__()

@@ -16,7 +16,7 @@ def torch():
 
 
 def _scaled(parts):
-    """Give each part a user of its own, which tells them apart."""
+    """Return the parts, each with a user of its own that distinguishes it."""
     return [part * (k + 2.0) for k, part in enumerate(parts)]
 
 
@@ -149,7 +149,7 @@ def test_an_unusable_program_is_written_but_no_success(call, monkeypatch, tmp_pa
 
 @pytest.mark.parametrize("equal, verdict", [(0.79, "unusable"), (0.81, "good"), (1.0, "good")])
 def test_integers_are_judged_by_how_many_are_equal(equal, verdict):
-    """A class that is another one may be any number away."""
+    """The number of another class may differ by any amount."""
     assert report.verdict([{"output": 0, "sqnr": 3.0, "equal": equal}]) == verdict
 
 
@@ -169,7 +169,7 @@ def test_int8_that_is_larger_or_slower_is_a_warning(size, cycles, words):
 
 
 def _stance(remedy):
-    """Return what a remedy asks for, from its words alone."""
+    """Return the choice that a remedy recommends, from its words alone."""
     gives_up = "without --quantize" in remedy
     return ("float32" if remedy == "export it without --quantize" else "" if gives_up else
             "int8" if any(word in remedy for word in ("--keep-float", "int8")) else "")
@@ -180,7 +180,7 @@ def check_agreement(remedies):
 
 
 def _warnings_of_layers():
-    """Yield a warning for each way out of a poor layer."""
+    """Yield a warning for each remedy of a poor layer."""
     for kept in ((), ("a",), tuple("abcdefg")):
         for remedy in ("", "use a constant nearer to these"):
             if kept or remedy:
@@ -190,7 +190,7 @@ def _warnings_of_layers():
 
 
 def _findings():
-    """Yield all that a report may advise, with the text of the remedy as the programs word it."""
+    """Yield every finding of a report, with the text of the remedy that the programs print."""
     yield from _warnings_of_layers()
     yield from (advising._no_gain("int8 is slower", share) for share in (0.0, 1.0))
     for fixture in fixture_store.load_all():
@@ -277,7 +277,7 @@ def test_the_report_does_not_contradict_itself(torch, name):
 
 
 def test_the_report_compares_int8_with_float32(torch, capsys):
-    """A long first convolution of one channel takes more instructions in int8."""
+    """A long first convolution of one channel takes more instructions in int8 than in float32."""
     from picotorch.export import export
 
     torch.manual_seed(0)
@@ -295,7 +295,7 @@ def test_the_report_compares_int8_with_float32(torch, capsys):
 
 
 def _causal(torch):
-    """Return convolutions over a sequence, each padded on the left, with a sum around it."""
+    """Return convolutions over a sequence, each padded on the left, with an addition around it."""
     from support.torch_net import Net
 
     layers = [torch.nn.Conv1d(8, 8, 3, dilation=2**i) for i in range(3)]
@@ -342,7 +342,7 @@ GAINS = {
 
 @pytest.mark.parametrize("name", [*NO_GAINS, *GAINS])
 def test_advise_finds_what_the_export_measures(torch, name):
-    """advise has the int8 program alone, and compares it with an estimate of the one in float32."""
+    """advise has only the int8 program, and compares it with an estimate of the float32 program."""
     from picotorch.export import export
 
     torch.manual_seed(0)
@@ -363,7 +363,7 @@ CAUSAL = [(3, 8), (5, 16), (4, 32)]
 
 @pytest.mark.parametrize("count, channels", CAUSAL)
 def test_the_bytes_in_float32_of_a_network_over_sequences_are_estimated(torch, count, channels):
-    """Copies that int8 needs for the layout of images were counted in float32, too."""
+    """The estimate excludes the copies that int8 needs for the layout of images."""
     from picotorch.export import export
     from support.torch_net import Net
 

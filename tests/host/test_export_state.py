@@ -17,7 +17,7 @@ def torch():
     return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
 
 
-_UPDATES = {  # of a buffer h of four elements
+_UPDATES = {  # updates of a buffer h of four elements
     "in place": "self.h.add_(1)", "anew": "self.h = self.h * 2 + 1",
     "a view": "self.h.view(-1)[1:].mul_(2)",
     "a slice": "self.h[:, 1:3] = x.to(self.h.dtype)[:, 1:3]",
@@ -41,7 +41,7 @@ def _stateful(torch, initial, update="self.h.add_(1)", persistent=True, depth=0)
 
 
 def _check_state(torch, module, x):
-    """The program begins with the module's own state, and again after a reset."""
+    """Check that the program begins with the module's own state, at first and after a reset."""
     exported = picotorch.export.export(module, x)
     assert exported.report["outputs"][0]["sqnr"] > 100
     stepper = Stepper(exported.buffer)
@@ -56,7 +56,7 @@ def _check_state(torch, module, x):
 @pytest.mark.parametrize("update", _UPDATES.values(), ids=_UPDATES)
 @pytest.mark.parametrize("persistent, depth", [(True, 0), (False, 2)])
 def test_a_program_starts_with_the_modules_state(torch, update, persistent, depth):
-    """It started with zeros."""
+    """The state does not start with zeros."""
     initial = torch.tensor([[5.0, -1.0, 0.0, 2.0]])
     _check_state(torch, _stateful(torch, initial, update, persistent, depth), torch.rand(1, 4))
 
@@ -84,7 +84,7 @@ def test_an_initial_state_of_zeros_needs_no_bytes(torch):
     assert sizes[1] < sizes[0] + 64 and sizes[2] >= sizes[0] + 4096 * 4
 
 
-# {name: (what forward does with h, which is no buffer; the value: it returns x + value)}
+# {name: (a statement of forward about h, which is not a buffer; the value: forward returns x + value)}
 _HIDDEN = {
     "state anew": ("self.h = self.h + x", "self.h"), "state in place": ("self.h.add_(x)", "self.h"),
     "counter": ("self.h += 1", "self.h"), "list": ("self.h[0] = self.h[0] + x", "self.h[0]"),
@@ -124,7 +124,7 @@ def _hiding(torch, first, update, value, is_inner, attribute="h"):
 @pytest.mark.parametrize("example", ["rand", "zeros"])
 @pytest.mark.parametrize("attribute", ["h", "_h"])
 def test_state_that_is_no_buffer_is_rejected_by_name(torch, attribute, name, is_inner, example):
-    """Programs began each run with its first value."""
+    """Otherwise the program would begin each run with its first value."""
     first = _FIRST.get(name, lambda torch: torch.full((1, 4), 2.0))(torch)
     texts = [text.replace("self.h", f"self.{attribute}").replace("'h'", f"'{attribute}'")
              for text in _HIDDEN[name]]
@@ -138,7 +138,7 @@ def test_state_that_is_no_buffer_is_rejected_by_name(torch, attribute, name, is_
 
 @pytest.mark.parametrize("attribute", ["h", "_h"])
 def test_a_tensor_that_forward_creates_is_not_a_state(torch, attribute):
-    """A mask that forward makes once; the module is as usable as before."""
+    """forward makes a mask once. The module stays usable after the export."""
     update = f"if self.{attribute} is None: self.{attribute} = torch.arange(4.0)"
     module = _hiding(torch, None, update, f"self.{attribute}", False, attribute)
     report = picotorch.export.export(module, torch.rand(1, 4)).report
@@ -210,7 +210,8 @@ def _in_numpy(torch):
 
 @pytest.mark.parametrize("make", [_in_slots, _in_a_closure, _in_an_iterator, _in_numpy])
 def test_state_that_is_no_attribute_is_rejected(torch, make):
-    """The program kept the first value in silence, or the export ended in torch's words."""
+    """Otherwise the program would keep the first value, or the export would end with an error of
+    torch."""
     class Keeping(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -223,7 +224,7 @@ def test_state_that_is_no_attribute_is_rejected(torch, make):
         picotorch.export.export(Keeping(), torch.rand(1, 4))
 
 
-# What forward does with buffers h and g of four elements, and returns
+# Statements of forward about buffers h and g of four elements, and its result
 _CHAINS = {
     "one after the other": "y = self.o(x) + self.g / 2 + self.h; self.g = self.h; self.h = x",
     "exchanged": "y = self.o(x) + self.g / 2 + self.h; self.g, self.h = self.h, self.g",
@@ -240,7 +241,7 @@ _CHAINS = {
 @pytest.mark.parametrize("name", _CHAINS)
 def test_states_that_depend_on_each_other_have_the_values_before_the_run(torch, name, is_inner,
                                                                          quantized):
-    """ExecuTorch's exporter wrote one state, and read it for the next."""
+    """ExecuTorch's exporter would write one state, and read it for the next."""
     class Chain(torch.nn.Module):
         def __init__(self):
             super().__init__()

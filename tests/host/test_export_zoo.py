@@ -1,5 +1,5 @@
-"""More models in the style of what people bring, each written from its paper with seeded weights:
-float32 programs compute PyTorch's numbers, int8 programs are as near as plain fake quantization is.
+"""Export more models in the style of users' models, each written from its paper with seeded weights.
+float32 programs compute PyTorch's numbers, and int8 programs are as near as plain fake quantization is.
 
 They need torch and executorch (make export-check).
 """
@@ -17,7 +17,7 @@ from support.torch_net import Net, exported_module, samples_of  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
-MIN_SQNR = 20  # dB, of outputs; below, the report calls a program rough
+MIN_SQNR = 20  # dB, of outputs; below this, the report calls a program rough
 MIN_SHARE = 0.9  # of the multiply-accumulates in int8
 
 # ---- transformers
@@ -37,7 +37,7 @@ def vision_transformer():
 
 
 def attention_module():
-    """nn.MultiheadAttention, its average weights too."""
+    """nn.MultiheadAttention, with the output of its average weights."""
     def forward(m, x):
         y, weights = m[0](m[1](x), m[1](x), m[1](x))
         return m[2](x + y), weights
@@ -82,7 +82,7 @@ def tiny_llama():
 
 
 def token_model():
-    """A language model that takes tokens."""
+    """A language model whose inputs are tokens."""
     def forward(m, x):
         h = m[0](x) + m[1](torch.arange(x.shape[1]))
         return m[3](m[2](h, is_causal=True, src_mask=nn.Transformer.generate_square_subsequent_mask(6)))
@@ -223,7 +223,7 @@ def gtcrn():
 
 
 def gru_denoiser():
-    """A mask for magnitudes, of two layers of GRU over logarithms."""
+    """A mask for magnitudes, computed by two layers of GRU from logarithms."""
     def forward(m, x):
         features = torch.log10(x.abs().clamp(min=1e-3))
         y, _ = m[1](F.relu(m[0](features)))
@@ -397,7 +397,7 @@ def tcn_weight_norm():
 
 
 def sub_spectral():
-    """BC-ResNet's normal block with sub-spectral normalization: batch norms of bands."""
+    """BC-ResNet's normal block with sub-spectral normalization: a batch norm for each band."""
     class SubSpectral(nn.Module):
         def __init__(self, channels, bands):
             super().__init__()
@@ -589,7 +589,7 @@ def cbam():
 
 
 def eca_net():
-    """A convolution over the channels of pooled images."""
+    """A convolution over the channels of pooled images, as in ECA-Net."""
     def forward(m, x):
         x = F.relu(m[0](x))
         y = F.adaptive_avg_pool2d(x, 1).squeeze(-1).transpose(-1, -2)
@@ -613,7 +613,7 @@ def coordinate_attention():
 
 
 def rep_vgg():
-    """Three branches that are added, one of them a batch norm alone."""
+    """Three branches that are added; one of them is only a batch norm."""
     def forward(m, x):
         x = F.relu(m[0](x))
         return m[4](F.relu(m[1](x) + m[2](x) + m[3](x)).mean((2, 3)))
@@ -670,7 +670,7 @@ def yu_net_heads():
 
 
 def heat_map():
-    """Coordinates of joints: the expected place under softmax over a heat map."""
+    """Coordinates of joints: the expected position under softmax over a heat map."""
     def forward(m, x):
         y = m[1](F.relu(m[0](x)))
         weights = F.softmax(y.flatten(2), -1).view_as(y)
@@ -681,7 +681,7 @@ def heat_map():
 
 
 def attention_gate():
-    """Attention U-Net's gate: skips weighed by a coarser signal."""
+    """Attention U-Net's gate: a coarser signal weights the skips."""
     def forward(m, x):
         skip = F.relu(m[0](x))
         gate = F.relu(m[1](F.max_pool2d(skip, 2)))
@@ -696,7 +696,7 @@ def attention_gate():
 
 
 def eeg_net_constrained():
-    """EEGNet with the loss of its max-norms in forward, and separable convolutions of long kernels."""
+    """EEGNet with max-norms computed in forward, and separable convolutions with long kernels."""
     def forward(m, x):
         x = m[1](m[0](x.unsqueeze(1)))
         weight = m[2].weight
@@ -760,7 +760,7 @@ def deep_conv_lstm():
 
 
 def d_linear_padded():
-    """A moving average behind replicated ends."""
+    """A moving average behind replicated borders."""
     def forward(m, x):
         x = x.permute(0, 2, 1)
         trend = F.avg_pool1d(F.pad(x, (2, 2), mode="replicate"), 5, stride=1)
@@ -769,7 +769,7 @@ def d_linear_padded():
 
 
 def reflected():
-    """Reflected ends, a kernel of averages, residuals."""
+    """Reflected borders, a kernel of averages, residuals."""
     def forward(m, x):
         smooth = F.conv1d(F.pad(x, (2, 2), mode="reflect"), m.kernel, groups=3)
         return m[0](smooth.flatten(1)) + m[1]((x - smooth).flatten(1))
@@ -779,7 +779,7 @@ def reflected():
 
 
 def n_hits():
-    """Blocks that pool by different rates, and forecasts that are interpolated."""
+    """Blocks that pool by different rates, and interpolated forecasts."""
     def forward(m, x):
         forecast = 0
         for i, rate in ((0, 4), (2, 2)):
@@ -793,7 +793,7 @@ def n_hits():
 
 
 def times_net():
-    """A series as an image of periods, and back."""
+    """A series as an image of periods, and back, as in TimesNet."""
     def forward(m, x):
         y = x.reshape(1, 4, 6, 8).permute(0, 3, 1, 2)
         y = m[1](F.gelu(m[0](y)))
@@ -866,7 +866,7 @@ def skeleton_graph():
 
 
 def point_net():
-    """Points that a computed matrix turns, shared layers, the maximum over points."""
+    """Points that a computed matrix rotates, shared layers, the maximum over points."""
     def forward(m, x):
         y = F.relu(m[0](x)).max(2)[0]
         turn = m[1](y).view(-1, 3, 3) + torch.eye(3)
@@ -878,7 +878,7 @@ def point_net():
 
 
 def actor_critic():
-    """Layer norms and tanh, a normalized observation that is clipped, a value and a mean."""
+    """Layer norms and tanh, a normalized and clipped observation, a value and a mean."""
     def forward(m, x):
         x = ((x - m.mean) / torch.sqrt(m.variance + 1e-8)).clamp(-5, 5)
         x = torch.tanh(m[1](m[0](x)))
@@ -940,7 +940,7 @@ def conv_vae():
 
 
 def siamese():
-    """Two inputs through one net, their cosine and distance."""
+    """Two inputs through one network; their cosine and distance."""
     def forward(m, a, b):
         a, b = (F.normalize(m[1](F.relu(m[0](one)).mean((2, 3))), p=2, dim=1) for one in (a, b))
         return (a * b).sum(1), F.pairwise_distance(a, b)
@@ -972,7 +972,7 @@ def capsules():
 
 
 def tabular():
-    """Embeddings of categories beside numbers that are normalized."""
+    """Embeddings of categories, and normalized numbers."""
     def forward(m, categories, numbers):
         x = torch.cat([m[0](categories[:, 0]), m[1](categories[:, 1]), m[2](numbers)], 1)
         return m[4](F.relu(m[3](x)))
@@ -981,7 +981,7 @@ def tabular():
 
 
 def sequence_to_sequence():
-    """An encoder and a decoder by cells, with attention of one over the other."""
+    """An encoder and a decoder built of cells; the decoder attends to the encoder."""
     def forward(m, x):
         memory, h = m[0](x)
         h, y, found = h[0], x[:, -1], []

@@ -77,7 +77,7 @@ def test_an_output_that_cannot_be_written_is_rejected_before_the_work(call, monk
     (["profile"], "--etdump", "model.pte"),
 ])
 def test_an_output_is_not_an_input(call, tmp_path, command, option, name):
-    """Also by another name of the same file."""
+    """The rejection includes other names of the same file."""
     model = tmp_path / name
     model.write_bytes(MODEL.read_bytes())
     (tmp_path / "folder").mkdir()
@@ -126,7 +126,7 @@ def fifo(tmp_path):
 
 @pytest.fixture
 def hurry():
-    """Ends a call that waits: for a FIFO's writer it would for ever."""
+    """End a call that waits. It would wait for a FIFO's writer for ever."""
     def end(*_):
         raise AssertionError("it waits")
 

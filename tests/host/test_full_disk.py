@@ -19,7 +19,7 @@ from support.calling import assert_error
 
 PACKAGE = Path(files.__file__).parents[1]
 MODEL = fixture_store.load("add_1").path
-WRITERS = {  # by the options that are files to be written, {} is the folder
+WRITERS = {  # by the options with files to write; {} is the folder
     "run --outputs": ["run", MODEL, "--outputs", "{}/out.npz"],
     "profile --memory-map": ["profile", MODEL, "--memory-map", "{}/out.svg"],
     "profile --etdump": ["profile", MODEL, "--etdump", "{}/out.etdp"],
@@ -39,14 +39,14 @@ WRITERS = {  # by the options that are files to be written, {} is the folder
     "export --output": ["export", "{}/net.py:model", "--output", "{}/out.pte"],
     "selftest --report": ["selftest", "--port", "auto", "--report", "{}/report.json"],
 }
-# What may write by itself: files.py, a boot loader's drive, a log that make goes on with, a lock
+# Files that may write without files.py: a boot loader's drive, a log that make continues, a lock
 OWN = {"host/files.py": 2, "deploy/flash_tools.py": 1, "firmware/ports.py": 1,
        "firmware/selective.py": 2, "export/sandboxed_export.py": 2}  # its messages, /dev/null
 
 
 @contextlib.contextmanager
 def full(maximum):
-    """Let no file get larger than so many bytes."""
+    """Limit the size of every file to `maximum` bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (maximum, before[1]))
     try:
@@ -57,7 +57,8 @@ def full(maximum):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder, temporary files in another one; what builds, exports and tests has done so already."""
+    """Return a folder; temporary files are in another one. Builds, exports and tests are replaced by
+    doubles that already have results."""
     for name in ("folder", "temporary"):
         (tmp_path / name).mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
@@ -131,7 +132,7 @@ def test_each_option_that_is_a_file_to_be_written_is_tried():
 
 
 def writes(tree):
-    """Count the calls that open a file for writing, or copy one, other than by host/files.py."""
+    """Count the calls outside of host/files.py that open a file for writing, or copy one."""
     count = 0
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):

@@ -1,5 +1,5 @@
-"""Test that a command imports only the modules that it needs, because imports are most of a short run's
-time."""
+"""Test that a command imports only the modules that it needs, because imports take most of a short
+run's time."""
 
 import ast
 import importlib.util
@@ -33,7 +33,7 @@ finally:
 
 
 def report(*arguments):
-    """(modules, threads) of a process when the command is done."""
+    """Return (modules, threads) of a process at the end of the command."""
     ended = subprocess.run([sys.executable, "-c", REPORT, "", *arguments], capture_output=True,
                            text=True, check=True)
     *_, threads, modules = ended.stdout.splitlines()
@@ -63,7 +63,8 @@ def test_other_commands_import_little_more(arguments, needed):
 
 
 def late_imports():
-    """{(package, name)} of the relative imports by importlib, of modules that need torch, say."""
+    """Return {(package, name)} of the relative imports by importlib, for example of modules that need
+    torch."""
     top = Path(picotorch.__file__).parent
     found = set()
     for path in top.rglob("*.py"):
@@ -76,7 +77,7 @@ def late_imports():
 
 
 def test_modules_that_are_imported_late_exist():
-    """One that was renamed was reported as a torch that is not installed."""
+    """A module under an old name would be reported as a missing torch."""
     found = late_imports()
     assert found
     assert [one for one in found if importlib.util.find_spec(one[1], one[0]) is None] == []

@@ -1,5 +1,4 @@
-"""Test programs with integers for inputs and outputs, and smaller programs: how to make and use them.
-"""
+"""Test programs with integer inputs and outputs, and smaller programs: how to make and use them."""
 
 import importlib.util
 import json
@@ -94,7 +93,7 @@ def test_the_interface_of_executorch_runtime_has_them_too():
 
 
 def floats_for(name):
-    """Floats that quantize to the inputs of a fixture."""
+    """Return floats that quantize to the inputs of a fixture."""
     values = fixture_store.load(name).runs[0].inputs
     return {f"in{i}": dequantize_array(value, *meta(name).input_quantization(i))
             for i, value in enumerate(values)}
@@ -120,13 +119,13 @@ def test_quantize_leaves_integers_and_other_programs_alone(call):
 
 
 def quantized_plan():
-    """out = relu(x), 4 values of int8."""
+    """Return out = relu(x), with 4 values of int8."""
     return programs.relu_plan() | {"values": [programs.tensor([4], 0, dtype=1),
                                               programs.tensor([4], 16, dtype=1)]}
 
 
 def named_number(name, value):
-    """A method that returns a number."""
+    """Return a method that returns a number."""
     return programs.plan([value], [], [], [], [0], [0]) | {"name": name}
 
 
@@ -290,7 +289,7 @@ class JumpFalseCall:
 
 @dataclass
 class Holder:
-    """An EValue, Instruction, Chain, Operator or Program."""
+    """A stand-in for an EValue, Instruction, Chain, Operator or Program."""
 
     val: Any = None
     instr_args: Any = None
@@ -329,7 +328,8 @@ def tensor(scalar_type, place, size=64):
 
 
 def small_plan(**changes):
-    """float 0 -> quantize -> char 1 -> relu -> char 2 -> dequantize -> float 3; 9: unused."""
+    """Return the plan float 0 -> quantize -> char 1 -> relu -> char 2 -> dequantize -> float 3; 9 is
+    unused."""
     values = [tensor(FLOAT, 0), tensor(CHAR, 256), tensor(CHAR, 320), tensor(FLOAT, 512), *PARAMETERS,
               Tensor(FLOAT, [9], None, 2)]
     calls = [KernelCall(0, [0, 4, 5, 6, 7, 8, 1, 1]), KernelCall(1, [1, 2, 2]),

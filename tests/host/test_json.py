@@ -1,5 +1,5 @@
-"""Test --json of all commands: it prints one object, with the error that the command prints otherwise.
-"""
+"""Test --json of all commands: it prints one object, which includes the error that the command prints
+otherwise."""
 
 import json
 

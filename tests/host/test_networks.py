@@ -1,7 +1,7 @@
-"""Test five networks, exported to int8 for three cores: a board has the bytes of the twin, and the
+"""Test five networks, exported to int8 for three cores. A board has the bytes of the twin, and the
 difference from PyTorch is the figure of picotorch export.
 
-The programs are in programs/. Where torch is installed (make export-check), they are exported again.
+The programs are in programs/. With torch installed (make export-check), they are exported again.
 """
 
 import importlib.util
@@ -22,7 +22,7 @@ every_core = pytest.mark.parametrize("core", export_store.CORES)
 
 
 def outputs(pte, name, board):
-    """The outputs of all samples, one after the other; the bytes of the pool."""
+    """Return the outputs of all samples, one after the other, and the bytes of the pool."""
     first, *further = export_store.samples(name)
     result = running.run(Request(pte, name, first, further=further), board)
     running.check_result(result)
@@ -54,7 +54,7 @@ def test_the_board_is_the_twin_and_as_near_to_pytorch_as_stated(name, core):
 
 
 def test_a_first_convolution_with_one_channel_packs_whole_patches():
-    """Packing nine values took two thirds of the instructions for a pixel with eight outputs."""
+    """Packing only nine values takes two thirds of the instructions for a pixel with eight outputs."""
     pte = export_store.program("cnn", "cortex-m4").read_bytes()
     found, _ = profiling.profile(Request(pte, "cnn", export_store.samples("cnn")[0]), "mps2-an386")
     row = found.instructions[1]

@@ -1,5 +1,5 @@
-"""Follow README.md, docs/quickstart.md and docs/install.md without a checkout: the wheel in an
-environment of its own, in a folder outside of the repository."""
+"""Follow README.md, docs/quickstart.md and docs/install.md without a checkout: the wheel is in an
+environment of its own, and the folder is outside of the repository."""
 
 import importlib.util
 import os
@@ -19,7 +19,7 @@ README, QUICKSTART, INSTALL = (ROOT / page for page in (
     "README.md", "docs/quickstart.md", "docs/install.md"))
 NET = ROOT / "docs" / "net.pte"
 HAS_TORCH = importlib.util.find_spec("torch") is not None
-# What a command needs that is not here. The others run.
+# Requirements of commands that are missing here. The other commands run.
 NEEDS = {"--port auto": "a connected board", "picotorch flash": "a connected board",
          "firmware --board PYBV11": "a checkout"}
 NEEDS |= {} if HAS_TORCH else {"export": "PyTorch"}
@@ -27,7 +27,7 @@ NEEDS |= {} if HAS_TORCH else {"export": "PyTorch"}
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
-    """The environment's Python: made once for all processes of pytest-xdist."""
+    """Return the environment's Python, which all processes of pytest-xdist share."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
@@ -41,7 +41,7 @@ def python(tmp_path_factory):
 
 @pytest.fixture
 def shell(python, tmp_path):
-    """shell(command) -> its output; the command has to succeed."""
+    """Return shell(command), which returns the output of a command that has to succeed."""
     def run(command):
         path = f"{python.parent}:{os.environ['PATH']}"
         done = subprocess.run(["bash", "-c", command], cwd=tmp_path, env={**os.environ, "PATH": path},

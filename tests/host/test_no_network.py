@@ -43,7 +43,7 @@ COMMANDS = [
 ]
 FAIL = [["run", "there_is_no_such.pte"]]
 
-# Python reports each socket, look-up and request before it is made; nothing can remove the hook.
+# Python reports each socket, look-up and request before it makes it; nothing can remove the hook.
 WATCHED = """
 import json, sys
 seen = []
@@ -91,7 +91,7 @@ def test_the_watch_sees_one(code, event):
 
 
 def test_a_model_runs_where_there_is_no_network():
-    """In a network namespace of its own, without even the loopback device up."""
+    """The model runs in a network namespace of its own, in which even the loopback device is down."""
     isolated = ["unshare", "--map-root-user", "--net"]
     try:
         allowed = subprocess.run([*isolated, "true"], capture_output=True).returncode == 0
@@ -104,7 +104,7 @@ def test_a_model_runs_where_there_is_no_network():
 
 
 def imported(path):
-    """The names of the modules that a file imports, wherever it does."""
+    """Return the names of the modules that a file imports anywhere."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (name.name.split(".")[0] for name in node.names)

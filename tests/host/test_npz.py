@@ -16,12 +16,12 @@ from support.calling import assert_error
 
 pytestmark = pytest.mark.check
 
-MODEL = fixture_store.load("add_5").path  # takes 5 floats
-LARGE = 1 << 26  # bytes, of which deflate makes a thousandth
+MODEL = fixture_store.load("add_5").path  # has an input of 5 floats
+LARGE = 1 << 26  # bytes, which deflate compresses to a thousandth
 
 
 def packed(arrays, compression=zipfile.ZIP_DEFLATED):
-    """The bytes of an .npz file, of arrays or the members' bytes."""
+    """Return the bytes of an .npz file of arrays, or of bytes of members."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", compression) as archive:
         for name, array in arrays.items():
@@ -32,7 +32,7 @@ def packed(arrays, compression=zipfile.ZIP_DEFLATED):
 
 
 def with_smaller_stated_size(data, size):
-    """The file with a directory that says so few bytes of its only member."""
+    """Change the directory of a file to state a smaller size of its only member."""
     data = bytearray(data)
     at = data.rfind(b"PK\1\2") + 24
     data[at : at + 4] = size.to_bytes(4, "little")
@@ -53,7 +53,7 @@ def large():
 
 @pytest.fixture
 def refused(call, tmp_path):
-    """Holds that the command line refuses these inputs with these words."""
+    """Assert that the command line rejects these inputs with these words."""
     def check(data, *words, command=("run", MODEL)):
         path = tmp_path / "in.npz"
         path.write_bytes(data)
@@ -63,7 +63,8 @@ def refused(call, tmp_path):
 
 @pytest.fixture
 def unpacked(tmp_path):
-    """The most bytes that are taken to refuse a file, with these words, of which 20 are wanted."""
+    """Return a check of a file with an input that should have 20 bytes: it is rejected with these
+    words. The check returns the maximum of bytes that the rejection allocates."""
     def check(data, words):
         path = tmp_path / "in.npz"
         path.write_bytes(data)
@@ -116,7 +117,7 @@ def test_expected_outputs_beside_a_model_are_held_too(call, tmp_path):
 
 
 def test_example_inputs_of_torchscript_have_a_limit(tmp_path):
-    """For these no program says what is wanted."""
+    """No program states the size of these inputs."""
     (tmp_path / "in.npz").write_bytes(packed({"in0": np.zeros(LIMIT // 4 + SPARE, np.float32)}))
     with pytest.raises(Error, match=f"{LIMIT + 1024 + SPARE}B at most expected"):
         read_npz(tmp_path / "in.npz", [LIMIT])
@@ -131,7 +132,7 @@ def test_arrays_as_numpy_writes_them(tmp_path):
 
 
 class OfTorch:
-    """Stand in for a tensor of torch of dtype bfloat16."""
+    """Stand in for a tensor of torch with dtype bfloat16."""
 
     dtype = "torch.bfloat16"
 
@@ -143,7 +144,7 @@ class OfTorch:
 
 @pytest.mark.parametrize("quantize", [False, True])
 def test_bfloat16_for_another_dtype(quantize):
-    """Name both dtypes, also if floats become integers."""
+    """The error names both dtypes, also if floats become integers."""
     meta = open_program(MODEL.read_bytes()).method_meta("forward")
     with pytest.raises(Error, match="Float expected, bfloat16 given"):
         checked_inputs(meta, [OfTorch()], quantize)

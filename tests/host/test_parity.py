@@ -19,7 +19,7 @@ def inputs(name):
 
 
 def copied(name, folder, **arrays):
-    """A model with its inputs.npz and other expected arrays beside it."""
+    """Write a model with its inputs.npz and other expected arrays beside it."""
     (folder / "model.pte").write_bytes(fixture_store.load(name).pte)
     (folder / "inputs.npz").write_bytes(inputs(name).read_bytes())
     np.savez(folder / "expected.npz", **arrays)
@@ -28,7 +28,7 @@ def copied(name, folder, **arrays):
 
 @pytest.fixture
 def large(tmp_path):
-    """The file of a model for whose packed weights 160 KB of pool are needed."""
+    """Return the file of a model whose packed weights need 160 KB of pool."""
     file = tmp_path / "model.pte"
     file.write_bytes(benchmark_store.load("int8_resnet8").pte("mps2-an386"))
     return file
@@ -46,7 +46,7 @@ def test_a_board_offers_its_memories(call, command, board):
 
 
 def test_packed_weights_may_use_all_memory_of_a_board(call, large):
-    """On the twin beside the board, too."""
+    """The twin, which runs for comparison, uses as much."""
     arguments = [large, "--board", "mps2-an386", "--pack-weights", "--json"]
     assert json.loads(call("run", *arguments)[1])["packed"] > 150_000
     assert json.loads(call("parity", *arguments)[1])["agree"] is True

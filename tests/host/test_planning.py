@@ -21,7 +21,7 @@ def planned(places, inputs, steps, outputs, always=(), **longer):
 
 
 def trace(places, inputs, steps, outputs, always=(), executions=2):
-    """Return the result of every read; written bytes depend on all bytes that were read before."""
+    """Return the result of every read. Written bytes depend on all bytes that were read before."""
     size = max(offset + count for offset, count in places.values())
     memory, seen = np.zeros(size, np.uint64), []
     state = np.uint64(1)
@@ -56,7 +56,8 @@ def trace(places, inputs, steps, outputs, always=(), executions=2):
 
 
 def random_program(seed):
-    """Values at random places of a small memory, so that many overlap what another one wrote."""
+    """Return values at random places of a small memory, so that many overlap bytes that another one
+    wrote."""
     generator = random.Random(seed)
     values = list(range(generator.randint(2, 14)))
     spread = generator.choice([4, 12, 40])
@@ -67,7 +68,7 @@ def random_program(seed):
     written = list(inputs)
     steps = []
     for _ in range(generator.randint(1, 12)):
-        # a program reads bytes that it has written, and sometimes bytes that it never wrote
+        # a program reads bytes that it wrote, and sometimes bytes that it never wrote
         known = written if generator.random() < 0.9 and written else values
         step = Step([generator.choice(known) for _ in range(generator.randint(0, 3))],
                     [generator.choice(values) for _ in range(generator.randint(0, 2))])
@@ -88,7 +89,8 @@ def _overlap(places, one, other):
 
 
 def _apart(places, values):
-    """Outputs of one instruction share no byte."""
+    """Return values that overlap no other value of the list, since outputs of one instruction share no
+    byte."""
     kept = []
     for value in values:
         if not any(_overlap(places, value, other) for other in kept):
@@ -106,7 +108,7 @@ def test_every_read_sees_the_same_bytes(seed):
 
 @pytest.mark.parametrize("seed", range(400))
 def test_a_buffer_that_was_read_within_can_be_read_at_the_end(seed):
-    """One value becomes an output: the instruction that read it is gone, its bytes are still there."""
+    """One value becomes an output. The instruction that read it is removed, but its bytes remain."""
     places, inputs, steps, outputs = random_program(seed)
     ended = random.Random(seed).randrange(len(steps))
     fresh = [value for step in steps[:ended] for value in step.writes if places[value][1]]
@@ -119,7 +121,7 @@ def test_a_buffer_that_was_read_within_can_be_read_at_the_end(seed):
     except ValueError:
         return
     if any(value in step.reads for step in steps[ended + 1 :]):
-        return  # the last time it was read is another one
+        return  # another read is the last one
     before = trace(places, inputs, steps, [value], executions=1)
     number = sum(len(step.reads) for step in steps[:ended])
     assert trace(new, inputs, steps, [value], executions=1)[-1] == before[number]

@@ -88,7 +88,8 @@ def test_contents_of_the_json(call, board):
 @pytest.mark.parametrize("board", ["host", BOARD, "mps3-an547"])
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "lstm", "mlp"])
 def test_the_operator_with_the_largest_share_has_the_most_cycles(call, name, board):
-    """Cycles where they are estimated: an operator of long instructions may have few of them."""
+    """The share is of cycles if these are estimated: an operator of long instructions may have few of
+    them."""
     entry = profile(call, name, "--board", board)
     key = "ticks" if board == "host" else "cycles"
     assert entry["share_of"] == ("ns" if board == "host" else "cycles")
@@ -147,7 +148,7 @@ def test_another_method_and_packed_weights(call):
 
 @pytest.mark.parametrize("core", ["cortex-m0plus", "cortex-m4"])
 def test_this_computer_unpacks_weights_once(core):
-    """An image that restores its weights for each block of patches takes forty times as long."""
+    """A .ptm file that unpacks its weights for each block of patches takes forty times as long."""
     fixture = fixture_store.load("int8_resnet8")
     times = [profiling.profile(Request(model, "", fixture.runs[0].inputs), "host")[0].total
              for model in (fixture.pte, compile_ptm(fixture.pte, (), core).data)]
@@ -210,7 +211,7 @@ def test_errors(call, tmp_path):
 
 @pytest.mark.parametrize("fixture", fixtures_that_run(), ids=lambda fixture: fixture.name)
 def test_boxes_of_a_plan_do_not_overlap(fixture):
-    """ExecuTorch's planner gives every byte to one tensor at a time, but for views."""
+    """ExecuTorch's planner assigns every byte to one tensor at a time, except for views."""
     for name in fixture.methods:
         boxes = lifetimes(meta_of(fixture.pte, name))
         for i, box in enumerate(boxes):
@@ -305,7 +306,7 @@ def png_size(data):
 
 
 def test_a_png_needs_resvg_and_a_font(call, tmp_path, monkeypatch):
-    """Both are found missing before the work starts: resvg would leave the text out."""
+    """The command finds them missing before it starts the work, since resvg would omit the text."""
     picture = tmp_path / "map.png"
     with monkeypatch.context() as patched:
         patched.setattr(drawing, "FONTS", "Missing Font")
@@ -328,7 +329,7 @@ def test_a_method_without_planned_memory_has_no_map(call, tmp_path):
 
 
 def inspected(etdump):
-    """{block: {event: values by execution}} as executorch.devtools reads them."""
+    """Read {block: {event: values by execution}} with executorch.devtools."""
     from executorch.devtools import Inspector
     from executorch.devtools.inspector import TimeScale
 
@@ -371,7 +372,7 @@ def test_the_inspector_sees_the_counts_of_a_board(call, tmp_path):
 @needs_executorch
 @pytest.mark.parametrize("name", ["add2_5", "control_flow", "two_methods", "mlp"])
 def test_the_events_have_the_names_of_executorch_runtime(tmp_path, name):
-    """Each through its own load_program(enable_etdump=True), with the same inputs, twice."""
+    """Both have load_program(enable_etdump=True), and run the same inputs twice."""
     import torch
     from executorch.runtime import Runtime as ExecuTorchRuntime
 

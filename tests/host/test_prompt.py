@@ -51,7 +51,7 @@ def typed(text, *arguments):
 
 
 def test_dir_of_the_package_allocates_heap_once():
-    """MicroPython tries each name that the firmware knows. The first time loads the parts."""
+    """MicroPython tries each name that the firmware has. The first call loads the parts."""
     text = """import gc, picotorch
 def used():
     dir(picotorch); gc.collect(); return gc.mem_alloc()
@@ -85,7 +85,7 @@ def test_models_need_names_of_their_own(call):
 
 
 def test_text_of_any_language_arrives():
-    """Also where it is put into a line: left is the key before the last letter."""
+    """Text can be inserted in a line: left moves the cursor before the last letter."""
     left = "\x1b[D"
     text = f"print('größe', len('日本'), '🔥')\nprint('ab'){left}{left}{left}é\n"
     assert typed(text) == ["größe 2 🔥", "aéb"]
@@ -120,7 +120,7 @@ def test_no_emulator_is_left_when_the_command_is_terminated():
 
 
 def test_an_emulator_that_ends_after_its_first_answer_reports_the_reason():
-    """Its monitor may be there before it finds the port taken."""
+    """The emulator's monitor may answer before the emulator finds the port in use."""
     command = "printf '(qemu) '; echo taken >&2; exit 1"
     with subprocess.Popen(["sh", "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE) as process:

@@ -1,4 +1,4 @@
-"""Test names of users, and texts of models, that another interpreter reads: none is executed, and the
+"""Test names of users, and texts of models, that another interpreter reads. None is executed, and the
 command uses the named file or rejects its name."""
 
 import ast
@@ -42,7 +42,7 @@ LANGUAGES = {"tcl": quoting.tcl, "make": quoting.make, "robot": quoting.robot}
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The working folder, in which no name may leave a file PWNED."""
+    """Return the working folder. No name may create a file PWNED there."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     yield tmp_path / "here"
@@ -54,7 +54,8 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def tool(tmp_path, monkeypatch):
-    """Install a tool that keeps its arguments; give what reads them, None if it was not started."""
+    """Install a tool that records its arguments. Return a function that returns them, or None if the
+    tool did not start."""
     flash_tools_double.hide(tmp_path, monkeypatch)
     return lambda name: flash_tools_double.install(tmp_path, name)
 
@@ -94,7 +95,7 @@ def test_a_dry_run_prints_words_of_a_shell(call, folder, tool, name):
 
 
 def words_of(text):
-    """Return the words that a shell makes of a command, up to &&."""
+    """Return the words into which a shell splits a command, up to &&."""
     read = subprocess.run(["/bin/bash", "-c", f"show() {{ printf '%s\\0' \"$@\"; }}; show {text}"],
                           capture_output=True, check=False).stdout
     return read.decode("utf-8", "surrogateescape").split("\0")[:-1]
@@ -111,7 +112,7 @@ def test_a_command_to_copy_has_the_file_as_one_word(call, folder, name):
 
 
 def test_no_command_to_copy_has_a_name_without_quotes():
-    """By the source: a path in an f-string behind the name of a program."""
+    """The test searches the source for an f-string with a path behind the name of a program."""
     program = re.compile(r"(\bcd|-C|picotorch \w+|=) ?\{(entry|path|folder|model|output|tree)\b")
     for path in Path(quoting.__file__).parent.rglob("*.py"):
         for line in re.findall(r"show\.line\(.*", path.read_text()):
@@ -122,7 +123,7 @@ def test_no_command_to_copy_has_a_name_without_quotes():
 
 
 def echoed_names(path):
-    """Give the values in f-strings of click.echo() that have no format of a number."""
+    """Return the values without a number format in f-strings of click.echo()."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("click.echo", "click.secho"):
             for value in ast.walk(node):
@@ -131,7 +132,8 @@ def echoed_names(path):
 
 
 def test_no_name_is_printed_but_by_show():
-    """By the source: show replaces what a terminal would obey. cli.py has errors, made printable."""
+    """The test searches the source. show replaces characters that a terminal would execute. cli.py
+    prints errors, which are printable already."""
     host = Path(quoting.__file__).parent
     found = {str(path.relative_to(host)): names for path in sorted(host.rglob("*.py"))
              if path.name not in ("show.py", "cli.py") and (names := list(echoed_names(path)))}
@@ -210,7 +212,7 @@ def test_a_script_runs_by_its_name(call, folder, name):
 
 
 def test_models_in_flash_may_have_names_that_their_module_uses(tmp_path, monkeypatch):
-    """The module with the names of models is executed with what a board gives it."""
+    """The test executes the module with the names of models, with stand-ins for a board's functions."""
     data = MODEL.read_bytes()
     found = ["crc32", "bytearray_at", "_at", "memoryview", "RuntimeError", "a"]
     laid_out = kernels_in_flash._lay_out([(name, data) for name in found], 0x10000000)
@@ -227,7 +229,7 @@ def test_models_in_flash_may_have_names_that_their_module_uses(tmp_path, monkeyp
 
 
 def compiled(folder, *sources, run=False):
-    """Compile sources of C as strictly as C99 goes."""
+    """Compile C sources in strict C99."""
     command = ["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{folder}",
                f"-I{folder}/picotorch/include"]
     command += ["-o", str(folder / "a.out")] if run else ["-fsyntax-only"]
@@ -238,7 +240,8 @@ def compiled(folder, *sources, run=False):
 
 @pytest.mark.thorough
 def test_a_c_project_of_any_name_compiles(tmp_path):
-    """Each name as the note, which is in comments; and as that of the file, for the default name."""
+    """Each name is used in the note, which is printed in comments, and as the name of the file, from
+    which the default name follows."""
     image = compile_ptm(MODEL.read_bytes()).data
     folder = tmp_path / "project"
     for name in [*NAMES, "int", "1", "_", "main", "pt", "string", "größe ??/"]:
@@ -275,7 +278,7 @@ def test_a_drawing_shows_the_name(name):
 
 
 def test_the_command_line_accepts_any_name(call, folder):
-    """As JSON, with the file named in place, and nothing beside it."""
+    """The JSON has the exact name of the file, and the command writes no other file."""
     for name in NAMES:
         model = Path(name + ".pte")
         shutil.copy(MODEL, model)

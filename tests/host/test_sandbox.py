@@ -1,4 +1,4 @@
-"""Test export/sandbox.py: a command can change files in one folder only, also as root."""
+"""Test export/sandbox.py: a command can change files in one folder only, even as root."""
 
 import errno
 import json
@@ -29,7 +29,8 @@ print(json.dumps(found))
 
 @pytest.fixture
 def attempt(tmp_path):
-    """Run each statement in a confined process: it gives "done" or the error's name."""
+    """Return a function that runs each statement in a sandbox, and returns "done" or the error's name
+    for each."""
     (tmp_path / "folder").mkdir()
 
     def run(*statements):
@@ -101,7 +102,7 @@ FILTERED = pytest.mark.skipif(not sandbox.denied(), reason="no filter of system 
 @FILTERED
 @pytest.mark.parametrize("kind", ["SOCK_STREAM", "SOCK_DGRAM", "SOCK_SEQPACKET"])
 def test_it_reaches_no_unix_socket(attempt, tmp_path, kind):
-    """By path, also in its own folder, and by a pair of its own."""
+    """The sandbox blocks sockets by path, also in its own folder, and socket pairs."""
     for name in ("server", "folder/server"):
         with socket.socket(socket.AF_UNIX, getattr(socket, kind)) as server:
             server.bind(str(tmp_path / name))
@@ -151,7 +152,7 @@ def test_it_changes_no_attribute_mode_owner_or_time(attempt, tmp_path):
 
 
 def raw(number, *arguments):
-    """A statement that makes a system call and raises its error."""
+    """Return a statement that makes a system call and raises its error."""
     words = ", ".join(f"ctypes.c_long({argument})" for argument in (number, *arguments))
     return ("import ctypes; libc = ctypes.CDLL(None, use_errno=True); "
             f"exec('if libc.syscall({words}) < 0: "
@@ -167,8 +168,8 @@ def test_each_denied_system_call_is_denied(attempt):
 
 @FILTERED
 def test_it_gets_around_the_filter_by_no_other_call(attempt):
-    """Namespaces by clone, resources of another process, typing at a terminal; system calls that are
-    newer than the filter, or x32's, do not exist for it."""
+    """Denied are namespaces by clone, resources of another process, and typing at a terminal. System
+    calls that are newer than the filter, and those of x32, appear as missing."""
     column, _ = sandbox._machine()
     clone, ioctl, limits = (numbers[column] for numbers in (
         sandbox._CLONE, sandbox._IOCTL, sandbox._LIMITS))

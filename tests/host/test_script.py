@@ -18,7 +18,7 @@ BOARD = ("--board", "mps2-an386")
 
 @pytest.fixture
 def script(tmp_path):
-    """Writes main.py and gives its path."""
+    """Return a function that writes main.py and returns its path."""
     def write(text):
         path = tmp_path / "main.py"
         path.write_text(text, encoding="utf-8")

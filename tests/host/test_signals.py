@@ -34,7 +34,7 @@ def started(*command, **options):
 
 @pytest.mark.thorough
 def test_an_interrupt_at_any_time_of_the_start():
-    """From the first line of picotorch on; before, the interpreter starts."""
+    """The test begins with the first line of picotorch; before that, the interpreter starts."""
     for step in range(24):
         process = started(sys.executable, "-c", START, "boards")
         assert process.stdout.readline() == b"begun\n"
@@ -53,7 +53,7 @@ def children(process):
 
 
 def wait_for_emulator(process):
-    """Its process id, when it has started."""
+    """Return the emulator's process id once it has started."""
     for _ in range(3000):
         for pid in children(process):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
@@ -73,7 +73,7 @@ def is_alive(pid):
 
 @pytest.mark.parametrize("time", range(8))
 def test_a_signal_while_a_program_starts_ends_it(tmp_path, time):
-    """Popen has not returned yet when the shell sends it, more often than not."""
+    """In most runs, Popen has not returned yet when the shell sends the signal."""
     said = tmp_path / "pid"
     command = ["sh", "-c", f"echo $$ > {said}; kill -INT $PPID; exec sleep 60"]
     with pytest.raises(KeyboardInterrupt), child.started(command) as process:
@@ -105,7 +105,7 @@ def test_a_signal_ends_the_emulator_and_removes_its_folder(tmp_path, command, nu
     assert {path.name for path in tmp_path.iterdir()} <= {"none"}
 
 
-# Starts others and waits for them, as make does; the last one leaves its parent.
+# Starts other processes and waits for them, as make does; the last one leaves its parent.
 COMPILERS = """#!/bin/sh
 case "$*" in *--version*) exec /usr/bin/make "$@"; esac
 sh -c 'sleep 61 & sleep 62 & echo $$ $! $PPID >> "$PIDS.part"; mv "$PIDS.part" "$PIDS"; wait' &

@@ -35,7 +35,7 @@ def path(name):
 
 
 def found(call, *arguments, model=MODEL):
-    """The JSON of a call that succeeds."""
+    """Return the JSON of a call that succeeds."""
     status, out, error = call("size", path(model), "--json", *arguments)
     assert status == 0, error
     return json.loads(out)
@@ -71,7 +71,7 @@ def test_size_is_exact(call):
 
 @pytest.fixture
 def set_memory(monkeypatch):
-    """set_memory(name, size): boards have so many bytes of that memory."""
+    """Return set_memory(name, size), which sets the size of that memory of all boards."""
     def set_to(memory, size):
         def small(name):
             board = boards.load_board(name)
@@ -101,7 +101,7 @@ def test_inputs_are_no_flash(call):
 
 
 def test_inputs_that_have_no_room_behind_the_model_do_not_fit(call, monkeypatch):
-    """The runner of an emulated board has them there."""
+    """The runner of an emulated board puts the inputs behind the model."""
     monkeypatch.setattr(sizing, "_flash_for_job", lambda *arguments: path(MODEL).stat().st_size + 10)
     (board,) = found(call, "--board", BOARD)["boards"]
     assert not board["fits"]
@@ -262,7 +262,8 @@ def test_without_a_firmware_the_remedy_is_how_to_get_times(call, monkeypatch, tm
 
 
 def test_a_firmware_without_its_objects_has_times_but_no_flash(call, monkeypatch, tmp_path):
-    """As while it is built, or where it was copied to."""
+    """The firmware is incomplete during a build, and in a folder to which only the program was
+    copied."""
     built = emulator.firmware_path(boards.load_board(BOARD)).parent
     (tmp_path / built.name).mkdir()
     for name in ("firmware.elf", "firmware.map", "stack.json"):
@@ -296,7 +297,7 @@ def test_objects_of_the_library_are_as_large(tmp_path):
 
 
 def test_a_firmware_with_selected_kernels_is_not_larger_than_estimated(call, tmp_path):
-    """The estimate has all parts of the runtime, a selected firmware those that are needed."""
+    """The estimate includes all parts of the runtime, a selected firmware only the necessary parts."""
     chip = one_chip(call, "--ram", "1M")
     parts = chip["deployments"]["micropython"]["flash"]["parts"]
     estimated = parts["core and kernels"] + parts["MicroPython, runtime"]
@@ -361,7 +362,7 @@ def test_a_convolution_without_its_variant_has_the_cycles_of_its_loops():
 ])
 @pytest.mark.parametrize("is_ptm", [False, True])
 def test_kinds_of_convolutions_are_distinguished(name, kinds, is_ptm):
-    """Strides of 2 too, where an odd width leaves more than half of its columns."""
+    """The fixtures include strides of 2, which keep more than half of the columns of an odd width."""
     model = fixture_store.load(name).pte
     meta = open_program(compile_ptm(model).data if is_ptm else model).method_meta("forward")
     values = Values(meta.program, meta.plan)
@@ -437,7 +438,7 @@ def test_a_chip_with_room_for_the_minimum_temp_memory_fits(call):
 
 
 def test_a_deployment_that_fits_with_the_minimum_temp_memory_is_named(call):
-    """C has room for more, which RAM and ms are with."""
+    """C has room for more temp memory. RAM and ms are figures with this larger size."""
     model, chip = "int8_resnet8", ["--chip", "stm32f407"]
     need = found(call, *chip, model=model)
     with_python = need["chips"][0]["deployments"]["micropython"]["ram"]
@@ -599,7 +600,7 @@ def test_flash_of_an_elf_file(tmp_path):
 
 @pytest.mark.thorough
 def test_a_ptm_file_for_another_core_fits_nowhere(call, tmp_path):
-    """Neither where a firmware is built, nor where none is."""
+    """The result is the same with and without a built firmware."""
     ptm = tmp_path / "kws.ptm"
     ptm.write_bytes(compile_ptm(path(MODEL).read_bytes(), (), "cortex-m4").data)
     places = ["--board", "mps2-an385", "--board", "lm3s6965evb", "--board", BOARD, "--chip",
@@ -627,7 +628,7 @@ def test_a_chip_is_measured_on_a_board_that_the_model_does_not_fit(call, tmp_pat
 
 
 def test_a_firmware_without_the_kernels_bounds_no_stack(tmp_path, monkeypatch):
-    """As one that was built before they came."""
+    """Such a firmware was built before the kernels were added."""
     bounds = {"execute": 100, "called_back": 8, "kernels": {"aten::add.out": {"plain": 60}}}
     (tmp_path / "stack.json").write_text(json.dumps(bounds))
     monkeypatch.setattr(stack.emulator, "firmware_path", lambda board: tmp_path / "firmware.elf")
@@ -640,7 +641,7 @@ def test_a_firmware_without_the_kernels_bounds_no_stack(tmp_path, monkeypatch):
 
 @pytest.fixture(params=["none", "mps2-an386-run", "mps2-an385-run", "elf"])
 def some_firmware(request, monkeypatch, tmp_path):
-    """A computer on which one firmware is built, or none, or one whose objects are gone."""
+    """Simulate a computer with one built firmware, or none, or one without its objects."""
     folder = emulator.FIRMWARE_DIR
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
     if request.param.startswith("mps2"):
@@ -652,7 +653,7 @@ def some_firmware(request, monkeypatch, tmp_path):
 
 
 def test_nothing_fits_by_a_figure_that_is_unknown(call, some_firmware):
-    """Not a chip, not a board, not a .ptm file: not if only the known parts are smaller."""
+    """A chip, a board or a .ptm file does not fit if only the known parts are small enough."""
     names = [board for board in boards.board_names() if board != "host"]
     chips = ("rp2040", "stm32f407", "nrf52840", "stm32f103")
     entry = found(call, *[word for name in names for word in ("--board", name)],
@@ -696,7 +697,7 @@ NETWORKS = ["mlp", "ds_cnn", "lstm", "int8_ds_cnn", "int8_resnet8", "int8_attent
 @pytest.mark.thorough
 @pytest.mark.parametrize("core", COUNTED_ON)
 def test_an_estimate_by_sizes_is_within_its_factor_of_a_count(core):
-    """One network in ten may be further off."""
+    """One network in ten may have a larger error."""
     off = {}
     for name in NETWORKS:
         fixture = fixture_store.load(name)

@@ -51,7 +51,7 @@ def test_no_warning_is_printed(call, monkeypatch):
 
 
 def on_terminal(*command, **environment):
-    """Run a command on a terminal, and return the text on it."""
+    """Run a command on a terminal, and return the text on the terminal."""
     screen, terminal = pty.openpty()
     with subprocess.Popen([SCRIPT, *command], stdout=terminal, stderr=terminal,
                           env={**os.environ, "TERM": "xterm", **environment}) as process:

@@ -1,5 +1,5 @@
-"""Test picotorch export model.pt. Most tests need torch and executorch, and are skipped without them.
-"""
+"""Test picotorch export model.pt. Most tests need torch and executorch, and are skipped without
+them."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def torch():
 
 @pytest.fixture(scope="module")
 def modules(torch):
-    """tests/support/torchscript_modules.py."""
+    """Return the module tests/support/torchscript_modules.py."""
     pytest.importorskip("executorch",
                         reason="executorch is not installed (picotorch[export])")
     from support import torchscript_modules
@@ -31,7 +31,7 @@ def modules(torch):
 
 @pytest.fixture
 def script(torch, modules, tmp_path):
-    """script("Name"): the path of a scripted module."""
+    """Return script("Name"), which returns the path of a scripted module."""
     def save(name):
         torch.manual_seed(0)
         path = tmp_path / f"{name}.pt"
@@ -96,7 +96,7 @@ def test_without_the_extra(call, tmp_path, monkeypatch):
                  "pip install 'picotorch[export]'")
 
 
-# ---- confined, with modules that stand for torch, its converter, and the lowering
+# ---- in the sandbox, with modules that stand for torch, its converter, and the lowering
 
 TORCH = """
 import os, types
@@ -187,7 +187,7 @@ exporting.export_file = lambda program, name, int8_io: (program, {{}})
 
 @pytest.fixture
 def exported(tmp_path, monkeypatch):
-    """Return the words of the command that exports a file that does something when it is loaded; the
+    """Return the words of a command that exports a file, which executes code when it is loaded. The
     program is add_1."""
     def words(what_the_file_does, *options):
         for name, text in {
@@ -205,7 +205,7 @@ def exported(tmp_path, monkeypatch):
 
 @pytest.fixture
 def export(call, exported):
-    """Export such a file."""
+    """Return a function that exports such a file."""
     return lambda *arguments: call(*exported(*arguments))
 
 
@@ -238,7 +238,7 @@ def test_unconfined_it_writes(export, tmp_path):
 @pytest.mark.parametrize("answer", [
     "", "not JSON", "[]", '{"program": 1, "entry": {}}', '{"error": "x", "message": 1}'])
 def test_an_invalid_answer_is_an_error(confined, export, answer):
-    """The file writes where the process answers, and ends it."""
+    """The file writes to the channel for the process's answer, and ends the process."""
     result = export(f"answer({answer!r}); os._exit(0)")
     assert_error(result, "Internal", "the process that exports it ended without a result")
 
@@ -313,7 +313,7 @@ def test_the_reason_of_a_kernel_is_printed(exported, tmp_path, missing, runs, te
 
 
 def test_a_confinement_that_fails_is_named(confined, export, monkeypatch, tmp_path):
-    """The kernel has it, and refuses it to this process."""
+    """The kernel supports it, but denies it to this process."""
     monkeypatch.setattr(confined_module, "command", lambda folder, words: [
         sys.executable, "-c", "import sys; sys.exit('confined: [Errno 1] no new privileges')"])
     assert_error(export("pass"), "NotSupported", "no new privileges", "with --unconfined")
@@ -321,7 +321,7 @@ def test_a_confinement_that_fails_is_named(confined, export, monkeypatch, tmp_pa
 
 
 def test_a_scripted_if_is_a_jump():
-    """The fixture torchscript_branch, which runs on the boards, took its program from TorchScript."""
+    """The fixture torchscript_branch, which also runs on the boards, is exported from TorchScript."""
     fixture = fixture_store.load("torchscript_branch")
     from picotorch.inspect.inspecting import inspect
 
@@ -379,7 +379,7 @@ def test_calls_that_a_program_cannot_contain(call, script, tmp_path, name, words
 
 
 def test_branches_may_differ_in_sizes(call, script, tmp_path):
-    """The output is then one of dynamic sizes, with the larger for its bound."""
+    """The output then has dynamic sizes, with the larger one as the bound."""
     out = tmp_path / "o.pte"
     assert call("export", script("DifferentSizes"), "--shape", "4", "-o", out)[0] == 0
     method = json.loads(call("inspect", out, "--json")[1])["methods"][0]
@@ -402,7 +402,7 @@ def test_a_damaged_file(call, modules, tmp_path):
 
 @pytest.mark.parametrize("method", ["trace", "script"])
 def test_convolutions_become_int8(call, torch, modules, tmp_path, method):
-    """TorchScript has one operator for all convolutions, which the quantizer does not know."""
+    """TorchScript has one operator for all convolutions, which the quantizer does not support."""
     nn = torch.nn
     torch.manual_seed(0)
     module = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 36, 3)).eval()

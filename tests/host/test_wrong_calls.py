@@ -1,5 +1,5 @@
-"""Make wrong calls of the command line from its own options: each is rejected in one message that names
-the fault and a remedy. None ends in a traceback, waits, or passes."""
+"""Make wrong calls of the command line, derived from its own options. Each is rejected in one message
+that names the fault and a remedy. None ends in a traceback, waits, or succeeds."""
 
 import json
 import os
@@ -22,18 +22,18 @@ BUNDLED = str(fixture_store.load("add_5").path.parents[2] / "models" / "bundled"
 SECONDS = 60  # for a call that waits
 COMMANDS = {name: cli.cli.get_command(None, name) for name in cli.cli.list_commands(None)}
 
-# Calls that are right except for the added arguments; "{}" is a folder of the test
+# Calls that are right without the added arguments; "{}" is a folder of the test
 RIGHT = {
     "boards": [], "compile": [MODEL, "--output", "{}/right.ptm"], "completion": ["bash"],
     "examples": [],
     "export": [MODEL, "--output", "{}/right.pte"], "repl": [], "selftest": [],
     "flash": ["{}/right.uf2", "--board", "RPI_PICO", "--dry-run"],
 }
-ONLY_A_MODEL = [MODEL]  # of the other commands
+ONLY_A_MODEL = [MODEL]  # for the other commands
 WRONG_NUMBERS = ("abc", "-1", "nan", "1,5")
 WRONG_FILES = ("{}/missing", "{}/folder", "{}/fifo")
 WRONG_OUTPUTS = ("{}/missing/out", "{}/folder")
-# Values that their own type accepts
+# Wrong values that click's own type accepts
 OTHERS = {
     "--method": ["nix"], "--port": ["nix", "/dev/nix", "socket://nix", "rfc2217://localhost:1"],
     "--backend": ["nix", "nix:Nix", "os:nix", "os:getcwd"],
@@ -43,8 +43,8 @@ OTHERS = {
     "--shape": ["", "1,x", "1:float99", "-1"],
     "--listen": ["nix", "tcp:", "tcp:99999", "pty:1"],
 }
-SUBJECTS = {"--sizes": ["input"], "--planned-size": ["planned buffer"]}  # the meaning of their values
-NOT_TRIED = {("flash", "--port")}  # a dry run opens none
+SUBJECTS = {"--sizes": ["input"], "--planned-size": ["planned buffer"]}  # words for their values
+NOT_TRIED = {("flash", "--port")}  # a dry run opens no port
 FILES = ("{}/missing.pte", "{}/folder", "{}/fifo", "{}/empty.pte", "{}/text.pte", "{}/half.pte",
          "{}/damaged.pte", "/dev/null")
 
@@ -54,7 +54,7 @@ def name_of(parameter):
 
 
 def wrong_values(option):
-    """Values that an option refuses."""
+    """Return values that an option rejects."""
     if option.is_flag:
         return []
     if isinstance(option.type, click.Choice):
@@ -70,7 +70,7 @@ def wrong_values(option):
 
 
 def calls_of(name):
-    """(arguments, words of which the message has one) of a command."""
+    """Yield (arguments, words of which the message must contain one) of a command."""
     found, right = COMMANDS[name], RIGHT.get(name, ONLY_A_MODEL)
     if found.params[0].param_type_name == "argument" and found.params[0].required:
         yield [name], ["MODEL", "MISSING", "Missing argument"]
@@ -191,7 +191,7 @@ def test_there_are_many_wrong_calls():
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """With files of every kind of wrong."""
+    """Return a folder with wrong files of every kind."""
     path = tmp_path_factory.mktemp("wrong")
     program = open(MODEL, "rb").read()
     for name in ("folder", "folder.npz", "folder.svg", "folder.png", "folder.elf", "folder.uf2",
@@ -256,11 +256,11 @@ def test_a_wrong_call(call, folder, monkeypatch, arguments, subjects):
 def has_json(arguments):
     found = COMMANDS.get(arguments[0])
     return found is not None and any("--json" in option.opts for option in found.params) and (
-        not arguments[-1].startswith("-"))  # whose value it would be
+        not arguments[-1].startswith("-"))  # it would be the value of such an option
 
 
 def check_message(status, error, subjects):
-    """One message, with a subject and a remedy."""
+    """Check for one message, with a subject and a remedy."""
     assert "Traceback" not in error and "fault of picotorch" not in error
     last = error.strip().splitlines()[-1]
     assert any(subject in last for subject in subjects), error

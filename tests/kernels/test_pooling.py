@@ -1,5 +1,5 @@
-"""Test pools over two and three dims against windows of numpy, which oracles use too, and their errors.
-"""
+"""Test pools over two and three dims against windows of numpy, which oracles use too, and their
+errors."""
 
 import math
 

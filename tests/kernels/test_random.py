@@ -1,5 +1,5 @@
-"""Test rand, randn and native_dropout in training: the numbers, their statistics, and their generator.
-"""
+"""Test rand, randn and native_dropout in training: the numbers, their statistics, and their
+generator."""
 
 import numpy as np
 import pytest

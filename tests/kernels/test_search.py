@@ -1,5 +1,5 @@
-"""Test searchsorted, isin, scatter_reduce, embedding_bag and histc in the cases that PyTorch defines.
-"""
+"""Test searchsorted, isin, scatter_reduce, embedding_bag and histc in the cases that PyTorch
+defines."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Test the results of instructions that load_program(enable_etdump=True, debug_buffer_size=...) keeps.
-"""
+"""Test the results of instructions that load_program(enable_etdump=True, debug_buffer_size=...)
+keeps."""
 
 import importlib.util
 

@@ -1,5 +1,5 @@
-"""Test picotorch.runtime.portable_lib: the interface of executorch.extension.pybindings.portable_lib.
-"""
+"""Test picotorch.runtime.portable_lib: the interface of
+executorch.extension.pybindings.portable_lib."""
 
 import importlib.util
 import inspect

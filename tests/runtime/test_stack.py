@@ -1,5 +1,5 @@
-"""Test the stack: calls from any depth succeed or are rejected by name, on the boards and on the twin.
-"""
+"""Test the stack: calls from any depth succeed or are rejected by name, on the boards and on the
+twin."""
 
 import re
 

@@ -1,5 +1,5 @@
-"""Run a part of the random calls or programs with the compiler's sanitizers, and record each outcome.
-"""
+"""Run a part of the random calls or programs with the compiler's sanitizers, and record each
+outcome."""
 
 import json
 from pathlib import Path

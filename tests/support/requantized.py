@@ -1,5 +1,5 @@
-"""The int8 arithmetic of ExecuTorch's Cortex-M dialect in numpy: slow, plain, and independent of ours.
-"""
+"""The int8 arithmetic of ExecuTorch's Cortex-M dialect in numpy: slow, plain, and independent of
+ours."""
 
 import numpy as np
 

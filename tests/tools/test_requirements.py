@@ -1,5 +1,5 @@
-"""Test tools/requirements: each package that make installs has a version and hashes, which pip checks.
-"""
+"""Test tools/requirements: each package that make installs has a version and hashes, which pip
+checks."""
 
 import hashlib
 import re

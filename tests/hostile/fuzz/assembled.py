@@ -1,5 +1,5 @@
-"""Fuzz programs of calls with any arguments, drawn from the bytes by tests/support/hostile_programs.py.
-"""
+"""Fuzz programs of calls with any arguments, drawn from the bytes by
+tests/support/hostile_programs.py."""
 
 import sys
 from pathlib import Path

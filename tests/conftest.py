@@ -10,14 +10,14 @@ from picotorch.cli import main as cli
 from picotorch.run.device import protocol
 
 BOARDS = {path.parent.name: tomllib.loads(path.read_text()) for path in BOARDS_DIR.glob("*/board.toml")}
-KERNEL_HELPERS = {"support.kernel_call", "support.board_call"}  # with which tests call kernels
+KERNEL_HELPERS = {"support.kernel_call", "support.board_call"}  # tests call kernels with these
 BOARDS_OF_MAKE_TEST = {name for name, board in BOARDS.items() if board.get("in_make_test")}
 
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory):
-    """Put the cache of picotorch into a folder of the tests, one for all processes: to find the sizes
-    of one firmware takes 10 s."""
+    """Put the cache of picotorch into a folder of the tests, which all processes share: finding the
+    sizes of one firmware takes 10 s."""
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
@@ -35,7 +35,7 @@ def long_timeout(monkeypatch):
 
 @pytest.fixture
 def call(capsys):
-    """The command line: call(arguments) -> (exit status, stdout, stderr)"""
+    """Return the command line: call(arguments) -> (exit status, stdout, stderr)"""
     def run(*arguments):
         with pytest.raises(SystemExit) as ended:
             cli.main([str(argument) for argument in arguments])
@@ -47,8 +47,8 @@ def call(capsys):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers():
-    """One process more than there are cores: some tests wait for what does not answer. None, for
-    pytest-xdist to decide, where its own variable says how many."""
+    """Use one process more than there are cores, since some tests wait for a missing answer. Return
+    None if pytest-xdist's own variable states the number."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
     may_use = getattr(os, "sched_getaffinity", None)
@@ -56,7 +56,7 @@ def pytest_xdist_auto_num_workers():
 
 
 def pytest_ignore_collect(collection_path):
-    """Skip, where tests/run.py wants only tests that call kernels, the files that call none."""
+    """Skip files without tests of kernels if tests/run.py runs only these tests."""
     if os.environ.get("PICOTORCH_TESTS") == "kernels" and collection_path.suffix == ".py":
         text = collection_path.read_text()
         return True if not any(helper in text for helper in KERNEL_HELPERS) else None
@@ -64,8 +64,8 @@ def pytest_ignore_collect(collection_path):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark tests that call kernels outside of programs: tests/run.py gives them sanitizers. Mark tests
-    of a board: with `board`, and with `thorough` where make test builds no firmware for it."""
+    """Mark tests that call kernels outside of programs, which tests/run.py runs with sanitizers. Mark
+    tests of a board with `board`, and with `thorough` if make test builds no firmware for it."""
     for item in items:
         parameters = getattr(item, "callspec", None)
         names = _board_names(parameters.params.values() if parameters else ())
@@ -87,6 +87,6 @@ def _board_names(values):
 
 
 def pytest_collection_finish():
-    """Each run on the twin collects garbage: it need not look through all tests, which stay."""
+    """Freeze the objects of all tests, since each run on the twin collects garbage."""
     gc.collect()
     gc.freeze()

@@ -1,6 +1,6 @@
-"""Run all tests: those that call kernels on the extension with sanitizers, others on the usual one.
+"""Run all tests. Tests that call kernels run on the extension with sanitizers, others on the usual one.
 
-python tests/run.py -n auto -k conv        # pytest's arguments, for both
+    python tests/run.py -n auto -k conv        # pytest's arguments, for both
 """
 
 import argparse
@@ -20,8 +20,8 @@ NO_TESTS = 5  # pytest's exit status
 
 
 def keep_bytecode():
-    """Keep it in build/: else each worker, and each command that a test starts, may compile all of
-    Python's files again. That of files in temporary folders is of no use to a later run."""
+    """Store bytecode in build/. Otherwise each worker, and each command that a test starts, may compile
+    all of Python's files again. Bytecode of files in temporary folders is useless to a later run."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = str(BYTECODE)
     temporary = Path(tempfile.gettempdir())
@@ -29,7 +29,7 @@ def keep_bytecode():
 
 
 def run(expression, arguments, environment=None):
-    # Tests of one file mostly in one process, which makes once what they share
+    # Tests of one file run mostly in one process, which makes shared fixtures once
     command = [sys.executable, "-m", "pytest", "--dist", "worksteal", *arguments, "-m", expression]
     print(f"\n== pytest -m '{expression}'", flush=True)
     return subprocess.run(command, env=environment).returncode
@@ -41,7 +41,7 @@ def main():
     known, arguments = parser.parse_known_args()
     given = "".join(f"({one}) and " for one in known.expressions)
     keep_bytecode()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     environment = sanitized.environment()
     if environment is None:
         print("gcc has no libasan here: kernels are tested without sanitizers")

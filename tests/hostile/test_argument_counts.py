@@ -1,5 +1,5 @@
 """Test that a call of a kernel has the arguments of its operator and, unless the operator belongs to
-the runtime itself, its results behind them: one fewer or one more is rejected."""
+the runtime itself, its results behind them. A call with one fewer or one more is rejected."""
 
 import pytest
 from picotorch import Error

@@ -1,5 +1,5 @@
-"""Test programs with one fault that no exporter would write: each is rejected by name, on the twin and
-on the boards with the same text."""
+"""Test programs with one fault that no exporter would write: each is rejected by name, with the same
+text on the twin and on the boards."""
 
 import time
 
@@ -17,7 +17,7 @@ CASES = {}
 
 
 def case(expected):
-    """Registers a function that makes a program; `expected` is how the error's text begins."""
+    """Register a function that makes a program. `expected` is the begin of the error's text."""
     def register(function):
         CASES[function.__name__] = (function, expected)
         return function
@@ -25,12 +25,12 @@ def case(expected):
 
 
 def relu(**changes):
-    """The program of relu_plan with fields of its plan changed."""
+    """Return the program of relu_plan with changed fields of its plan."""
     return program(relu_plan() | changes)
 
 
 def relu_of(value):
-    """The program of relu_plan with another input."""
+    """Return the program of relu_plan with another input."""
     return relu(values=[value, tensor([4], 16)])
 
 
@@ -39,21 +39,21 @@ def relu_called(*args, op_index=0):
 
 
 def cat_plan(items, **changes):
-    """out = cat([x, y]), two tensors of two floats; value 2 is the list."""
+    """Return the plan of out = cat([x, y]), with two tensors of two floats. Value 2 is the list."""
     values = [tensor([2], 0), tensor([2], 8), {"val": ("TensorList", {"items": items})},
               int_value(0), tensor([4], 16)]
     return plan(values, [call(0, 2, 3, 4, 4)], ["aten::cat.out"], [0, 1], [4], [32]) | changes
 
 
 def permute(items, kind="IntList"):
-    """out = permute_copy(x, items) of a 2x2 tensor; values 2 and 3 are the ints 1 and 0."""
+    """Return out = permute_copy(x, items) of a 2x2 tensor; values 2 and 3 are the ints 1 and 0."""
     values = [tensor([2, 2], 0), tensor([2, 2], 16), int_value(1), int_value(0),
               {"val": (kind, {"items": items})}, double_value(1.0)]
     return program(plan(values, [call(0, 0, 4, 1, 1)], ["aten::permute_copy.out"], [0], [1], [32]))
 
 
 def constants(offsets, segments, index=1, sizes=(4,)):
-    """out = relu(constant `index`), with a constant segment; no bytes follow the tables."""
+    """Return out = relu(constant `index`), with a constant segment, whose bytes are missing."""
     changed = relu_plan()
     changed["values"] = [tensor(sizes, data_buffer_idx=index), tensor([4], 16)]
     changed["inputs"] = []
@@ -362,7 +362,8 @@ def inline_constant_too_short():
 
 
 def initial(index, offsets, size, entry=0):
-    """x has initial value `index` of those at the offsets of a mutable segment without bytes."""
+    """Return a program where x has initial value `index` of a mutable segment. The segment has these
+    offsets and no bytes."""
     extra = {"mutable_data_segments_idx": entry}
     value = tensor([4], 0, data_buffer_idx=index, extra_tensor_info=extra)
     return program(relu_plan() | {"values": [value, tensor([4], 16)], "inputs": []},
@@ -382,7 +383,7 @@ def initial_value_whose_end_overflows():
 
 @case("InvalidProgram (0x23): initial value 1: lies outside its segment")
 def initial_value_far_below_its_segment():
-    """The rest of the segment after it has a size that is no int of 30 bits."""
+    """The rest of the segment behind the value has a size beyond 30 bits."""
     return initial(1, [0, 1 << 63], 0)
 
 
@@ -419,7 +420,7 @@ def move(source, target):
 
 
 def instructions(*items):
-    """relu_plan's values, a False, and these instructions."""
+    """Return a program of relu_plan's values, a False, and these instructions."""
     return relu(values=[*relu_plan()["values"], bool_value(False)],
                 chains=[{"instructions": list(items)}])
 
@@ -511,14 +512,15 @@ def lists_that_many_instructions_name():
 
 @case("InvalidProgram (0x23): byte ")
 def tables_that_are_shared_again_and_again():
-    """A thousand plans, each with a thousand chains of a thousand instructions, in 13 KB."""
+    """The file of 13 KB has a thousand plans, each with a thousand chains of a thousand
+    instructions."""
     chain = {"instructions": [call(0, 0, 1, 1)] * 1000}
     return program(*[relu_plan() | {"chains": [chain] * 1000}] * 1000)
 
 
 @case("InvalidProgram (0x23): byte ")
 def table_that_contains_itself():
-    """The offset of the vector of plans leads back to the root."""
+    """The offset of the vector of plans refers back to the root."""
     data = bytearray(relu())
     root = int.from_bytes(data[:4], "little")
     vtable = root - int.from_bytes(data[root : root + 4], "little", signed=True)
@@ -571,7 +573,7 @@ def test_initial_values_are_copied_within_a_bound():
 
 
 def test_a_vector_that_is_longer_than_the_file_is_not_read_unverified():
-    """With MINIMAL no length was checked before."""
+    """MINIMAL verification checks no length."""
     data = bytearray(relu())
     vectors = [at for at in range(0, len(data) - 4, 4)
                if data[at : at + 4] == len(relu_plan()["values"]).to_bytes(4, "little")]

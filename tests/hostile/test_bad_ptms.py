@@ -1,6 +1,6 @@
 """Test .ptm files that no `picotorch compile` writes, with correct checksums: each is rejected by name,
-or does no harm, in bounded time. On the twin, and in C alone with the compiler's sanitizers at 64 and
-32 bits."""
+or does no harm, in bounded time. They run on the twin, and in C alone with the compiler's sanitizers at
+64 and 32 bits."""
 
 import functools
 import re
@@ -63,7 +63,7 @@ SOURCES = {
 
 @functools.cache
 def compiled(name):
-    """The .ptm file of a fixture, with packed weights, or of a source."""
+    """Return the .ptm file of a fixture, with packed weights, or of a source."""
     if name in SOURCES:
         return ptm_writer.compile_ptm(SOURCES[name]).data
     fixture = fixture_store.load(name)
@@ -71,7 +71,8 @@ def compiled(name):
 
 
 class Edited:
-    """A .ptm file whose words are changed: of its first method, by the names of their fields."""
+    """A .ptm file with changed words. Words of its first method are addressed by the names of their
+    fields."""
 
     def __init__(self, data):
         self.data = bytearray(data)
@@ -84,7 +85,8 @@ class Edited:
         struct.pack_into("<I", self.data, position, value & 0xFFFFFFFF)
 
     def at(self, field, record=None):
-        """Position of a field: of the header, the method, its record, or with `record` of a value."""
+        """Return the position of a field: of the header, the method, its record, or with `record` of a
+        value."""
         if record is not None:
             return offset_of(self["values_of_record"]) + 16 * record + 4 * VALUE.index(field)
         if field.endswith("_of_record"):
@@ -98,7 +100,7 @@ class Edited:
         self.put(self.at(*field) if isinstance(field, tuple) else self.at(field), value)
 
     def values(self, **wanted):
-        """Places of the values with these flags set, or of this type."""
+        """Return the indexes of the values with these flags set, or of this type."""
         found = []
         for i in range(self["n_records"]):
             kind = self["kind", i]
@@ -108,14 +110,14 @@ class Edited:
         return found
 
     def instructions(self):
-        """Their positions."""
+        """Return the positions of the instructions."""
         position = offset_of(self["instructions_of_record"])
         for _ in range(self["n_instructions_of_record"]):
             yield position
             position += 4 + 4 * self.data[position + 2]
 
     def add(self, *words):
-        """Words at the end of the records; their position. Only of a .ptm file without data."""
+        """Append words to the records, and return their position. The .ptm file must have no data."""
         assert self["records"] == self["size"]
         position = len(self.data)
         self.data += struct.pack(f"<{len(words)}I", *[word & 0xFFFFFFFF for word in words])
@@ -141,7 +143,7 @@ def planned_of(meta):
 
 
 def method_of(meta, pool=4096, temp=65536):
-    """pool: bytes, or an allocator."""
+    """Load a method. pool: bytes, or an allocator."""
     pool = MemoryAllocator(aligned(pool)) if isinstance(pool, int) else pool
     return Method(MemoryManager(pool, planned_of(meta), MemoryAllocator(aligned(temp), "temp memory")),
                   meta.num_outputs())
@@ -303,7 +305,7 @@ def constant_in_planned_memory(ptm):
 
 
 def left_out(ptm):
-    """A tensor whose bytes the .ptm file does without."""
+    """Return a tensor whose bytes the .ptm file omits."""
     return next(i for i in ptm.values(flags=CONSTANT) if ptm["data", i] == ref(1, 0))
 
 
@@ -564,7 +566,8 @@ def list_of_itself(ptm):
 
 @case("avg_pool2d_padding", "is not a constant")
 def ints_that_are_constant_and_are_not(ptm):
-    """Were they checked as references, of 4 bytes, but read as numbers, of 8."""
+    """The check would treat the items as references, of 4 bytes, but the kernel would read numbers, of
+    8."""
     at, count = list_of(ptm, 7), 200
     ptm["kind", at] |= 1 << 24
     number = ptm["values_of_record"] + 4 * list_of(ptm, 2)
@@ -601,7 +604,7 @@ def string_without_an_end(ptm):
 
 @case("a view", "makes a view outside its source")
 def view_of_another_memory(ptm):
-    """An input of few bytes, in place, that the view then gives the sizes of its source."""
+    """An input in place has few bytes, and then the view gives it the sizes of its source."""
     ptm["n_external"] = 1
     ptm["data", ptm.values(flags=DYNAMIC)[1]] = ref(PLANNED + 1, 0)
 
@@ -613,7 +616,7 @@ def view_of_another_dtype(ptm):
 
 
 def packed_of(ptm, which=0):
-    """Position of the first reference, or of another one, to packed weights."""
+    """Return the position of the first reference, or of reference `which`, to packed weights."""
     at = offset_of(ptm["packed_of_record"])
     words = range(at, at + 4 * ptm["n_instructions_of_record"], 4)
     return [word for word in words if ptm.word(word)][which]
@@ -654,7 +657,7 @@ PLACES = "InvalidProgram .*temp memory lies outside its planned buffer"
 
 
 def place_of(ptm, call=0):
-    """Position of the pt_idle_scratch of a call that has one."""
+    """Return the position of the pt_idle_scratch of a call that has one."""
     places = [ptm["places"] + 8 * i for i in range(ptm["n_instructions_of_record"])]
     return [at for at in places if ptm.word(at + 4)][call]
 
@@ -829,20 +832,21 @@ def test_a_shorter_ptm_file_is_rejected():
 
 # ---- words changed at random
 
-MUTATIONS = 100  # of each .ptm file
+MUTATIONS = 100  # for each .ptm file
 TRANSFORMS = ("fft2", "rfft", "stft")
 
 
 def _comparable(name, result):
-    """The result; of a transform without its outputs. It adds NaNs, and the compiler decides which of
-    two is the sum: it shows where another word makes the output one of integers."""
+    """Return the result, for a transform without its outputs. A transform adds NaNs, and the compiler
+    decides which of two NaNs the sum is, so a changed word that makes the output one of integers would
+    show it."""
     return replace(result, digest="") if name.split()[0] in TRANSFORMS else result
 
 
 @pytest.mark.reliability
 def test_ptm_files_with_other_words_work_or_are_rejected():
-    """Opened, loaded, run, stepped, reset and unloaded, twice, with memories of just the bytes asked
-    for. Both widths say the same of each."""
+    """Each file is opened, loaded, run, stepped, reset and unloaded, twice, with memories of exactly
+    the requested sizes. The results at both widths are equal."""
     found = [*ptms.of_fixtures(8192), *ptms.of_programs()]
     named = [(f"{name} {i}", data) for seed, (name, ptm) in enumerate(found)
              for i, data in enumerate(ptms.mutations(ptm, MUTATIONS, seed))]
@@ -954,7 +958,7 @@ def test_a_place_that_is_too_small_is_no_temp_memory():
 
 
 def test_two_methods_of_one_ptm_file_in_one_pool():
-    """The second one begins behind the first, and leaves it as it is."""
+    """The second method begins behind the first, and leaves it unchanged."""
     loaded, meta = opened(compiled(DYNAMIC_ONE))
     pool = MemoryAllocator(aligned(4096))
     methods = [method_of(meta, pool) for _ in range(2)]

@@ -1,5 +1,5 @@
-"""Test truncated and damaged programs: each works or ends with a named Error, never otherwise, in
-bounded time. On the twin with the compiler's sanitizers; some of them on the boards."""
+"""Test truncated and damaged programs: each works or ends with a named Error, in bounded time. They run
+on the twin with the compiler's sanitizers; some of them run on the boards."""
 
 import collections
 import json
@@ -19,12 +19,12 @@ pytestmark = pytest.mark.thorough
 TIMEOUT = 300.0  # seconds for all the damage of a kind to one program
 TRUNCATED = ("add_1", "cat", "ds_cnn", "dynamic_batch", "inline_constants", "linear_5",
              "several_chains", "two_methods", "wide_alignment")
-# In make test-rest: of each kind one
+# make test-rest runs one of each kind
 SOME = ("add_1", "delegate_named_data", "dynamic_batch", "inline_constants", "several_chains")
 FLIPPED = ("add_1", "conv2d_depthwise", "delegate_named_data", "dynamic_batch", "embedding",
            "inline_constants", "linear_5", "max_pool2d", "several_chains", "slices", "split",
            "unplanned_io")
-STEP = 17  # every so manieth damaged program runs on a board
+STEP = 17  # the distance of two damaged programs that run on a board
 
 
 def test_the_compiler_has_sanitizers():
@@ -62,7 +62,7 @@ def test_a_truncated_program_never_loads():
 def test_a_board_reports_the_same_for_damaged_programs(name, board):
     data = fixture_store.load(name).pte
     programs = [*list(damage.flips(data))[::STEP], *list(damage.truncations(data))[::STEP]]
-    for part in (programs[::2], programs[1::2]):  # the heap has room for the names of as many
+    for part in (programs[::2], programs[1::2]):  # the heap has room for the names of half of them
         job = Job({f"model{i}": program for i, (_, program) in enumerate(part)})
         wanted = run_script("damaged.py", Job(dict(job._sections)), HOST)
         lines = run_script("damaged.py", job, board).lines

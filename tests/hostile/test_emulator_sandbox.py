@@ -1,4 +1,4 @@
-"""Test that the emulator starts no program for a board, although semihosting has a call for that."""
+"""Test that the emulator starts no program for a board, although semihosting has a call to do so."""
 
 import shutil
 import subprocess
@@ -35,13 +35,13 @@ command: .asciz "{command}"
 
 @pytest.fixture
 def made(tmp_path):
-    """The file that the host makes where it does what the board asks for."""
+    """Return the file that the host would create if it executed the board's command."""
     return tmp_path / "made"
 
 
 @pytest.fixture
 def firmware(tmp_path, made):
-    """A program for the board that asks the host to call touch."""
+    """Build a program for the board that asks the host to call touch."""
     command = f"touch {made}"
     source = tmp_path / "system.S"
     source.write_text(PROGRAM.format(command=command, length=len(command)))
@@ -54,7 +54,7 @@ def firmware(tmp_path, made):
 
 @pytest.fixture
 def without_sandbox(tmp_path, monkeypatch):
-    """An emulator that was built without seccomp: it refuses the option, as QEMU does."""
+    """Install an emulator that was built without seccomp. It rejects the option, as QEMU does."""
     program = tmp_path / "bin" / BOARD.emulator.program
     program.parent.mkdir()
     program.write_text(
@@ -67,7 +67,7 @@ def without_sandbox(tmp_path, monkeypatch):
 
 @pytest.fixture
 def confined():
-    """Skips where the emulator of this machine has no sandbox."""
+    """Skip the test if the emulator of this machine has no sandbox."""
     asked = [BOARD.emulator.program, "-sandbox", "on", "-version"]
     if subprocess.run(asked, capture_output=True).returncode:
         pytest.skip("the emulator of this machine has no sandbox")

@@ -1,5 +1,5 @@
 """Test every call in every state of a method, faults half-way, and calls of other threads: each has its
-outcome, and the state of the method afterwards is that of docs/faults.md."""
+outcome, and the state of the method afterwards is as docs/faults.md states."""
 
 import copy
 import functools
@@ -19,7 +19,8 @@ from support.threads import Threads, waiting_method
 
 
 def lists():
-    """Outputs: a list of the ints 3 and 4, one of a tensor of two floats twice."""
+    """Return a program with two outputs: a list of the ints 3 and 4, and a list with one tensor of two
+    floats twice."""
     values = [tensor([2], 0), int_value(3), int_value(4), {"val": ("IntList", {"items": [1, 2]})},
               {"val": ("TensorList", {"items": [0, 0]})}]
     return program(plan(values, [], [], [], [3, 4], [16]))
@@ -90,7 +91,7 @@ def test_memories_stay_while_another_thread_executes():
 
 @pytest.fixture
 def busy_threads():
-    """Python goes from one thread to another as often as it can."""
+    """Let Python switch threads as often as it can."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -99,7 +100,8 @@ def busy_threads():
 
 @pytest.mark.thorough
 def test_memories_are_handed_over_between_executions(busy_threads):
-    """While threads execute again and again, others give new memories; old ones go at once."""
+    """While some threads execute again and again, others set new memories. Old memories are freed at
+    once."""
     n = 4096
     relu = plan([tensor([n]), tensor([n])], [call(0, 0, 1, 1)], ["aten::relu.out"], [0], [1], [])
     method = load_with_exact_memories(Program.load(BufferDataLoader(aligned(program(relu)))), "forward")

@@ -17,15 +17,15 @@ sys.path.append(str(FUZZ))
 from replay import inputs  # noqa: E402
 
 CORPUS = FUZZ / "corpus"
-# test_sanitizers_32 replays that of library, which is no Python
+# test_sanitizers_32 replays the corpus of library, which is not in Python
 ARCHIVES = sorted(path for path in CORPUS.glob("*.tgz") if path.stem != "library")
 CAMPAIGN = json.loads((FUZZ / "campaign.json").read_text())
 BOARDS = ("mps2-an385-m0plus", "mps2-an386")
-AT_ONCE = 50  # programs on a board, whose heap holds their names
+AT_ONCE = 50  # programs on a board, whose heap has room for their names
 
 
 def replay(target, path):
-    """(outcomes and findings, how the process ended)"""
+    """Return (outcomes and findings, exit status of the process)."""
     ended = sanitized.run(FUZZ / "replay.py", target, path)
     return json.loads(ended.stdout or '{"counts": {}, "findings": []}'), ended
 
@@ -33,7 +33,7 @@ def replay(target, path):
 @pytest.mark.reliability
 @pytest.mark.parametrize("target", CAMPAIGN)
 def test_results_of_campaigns(target):
-    """All that tools/fuzz.py --record has done with a target: its corpus may be empty."""
+    """tools/fuzz.py --record ran all inputs with the target; its corpus may be empty."""
     runs = CAMPAIGN[target].values()
     executions = sum(run["executions"] for run in runs)
     figures.record("fuzz", f"campaign_{target}", hours=sum(run["seconds"] for run in runs) / 3600,

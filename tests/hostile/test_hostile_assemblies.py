@@ -1,5 +1,5 @@
-"""Run programs of calls that no exporter would write: on the twin with the compiler's sanitizers, and
-on a board, whose outcome is the twin's."""
+"""Run programs of calls that no exporter would write, on the twin with the compiler's sanitizers, and
+on a board. The board's outcome is the twin's."""
 
 import functools
 
@@ -13,7 +13,7 @@ from support.targets import HOST, run_script
 
 pytestmark = pytest.mark.thorough
 
-PARTS, PROGRAMS = 4, 500  # of each part
+PARTS, PROGRAMS = 4, 500  # programs in each part
 VIEW_PARTS = 1
 BOARD, BOARD_PROGRAMS = "mps2-an386", 60
 
@@ -34,7 +34,7 @@ def test_random_views_are_rejected_or_run(part):
 
 @functools.cache
 def sections():
-    """Programs without jumps, which may go on for 10,000,000 instructions, and without delegates."""
+    """Return programs without jumps, which may take 10,000,000 instructions, and without delegates."""
     found = {}
     for seed in range(10 * BOARD_PROGRAMS):
         one = Assembly(Draw(random_data(seed, LENGTH)))

@@ -1,5 +1,5 @@
 """Call operators with arguments that no exporter would write, on the twin with the compiler's
-sanitizers. Findings of earlier runs have tests by name."""
+sanitizers. Findings of earlier runs have named tests."""
 
 import itertools
 import time
@@ -15,7 +15,7 @@ from support.tiers import SWEEP
 
 pytestmark = pytest.mark.thorough
 
-PARTS, CALLS = 4, 3000 if SWEEP else 1000  # of each part
+PARTS, CALLS = 4, 3000 if SWEEP else 1000  # calls in each part
 BOUNDARY_CALLS = 3000
 
 
@@ -23,7 +23,7 @@ BOUNDARY_CALLS = 3000
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_calls_are_rejected_or_run(kind, part):
-    """Nothing beside the outputs is written, no call takes long. `make hostile-calls` tries more."""
+    """A call writes only its outputs, and no call takes long. `make hostile-calls` tries more calls."""
     outcomes = hostile_runs.outcomes("hostile_calls.py", "operators", "calls", part, CALLS, kind)
     assert outcomes["ok"] > CALLS // 8 and sum(outcomes.values()) == CALLS
 
@@ -36,7 +36,7 @@ def test_calls_at_the_boundary_are_of_every_operator():
 
 
 def changed(operator, change):
-    """The outcome of an example call after change(arguments)."""
+    """Return the outcome of an example call after change(arguments)."""
     one = HostileCall(Draw(b""), (operator, EXAMPLES[operator]))
     change(one.arguments)
     return one.run()
@@ -59,7 +59,7 @@ def test_scratch_is_no_constant(operator):
 @pytest.mark.parametrize("other", [0, 1, 2, -1], ids=["input", "weights", "bias", "output"])
 @pytest.mark.parametrize("operator", SCRATCH)
 def test_scratch_lies_over_no_other_tensor(operator, other):
-    """Its last bytes are the first of the other."""
+    """The last bytes of the scratch tensor are the first of another tensor."""
     def lay_over(arguments):
         scratch = arguments[SCRATCH[operator]]
         scratch.sizes = [64]
@@ -154,7 +154,7 @@ def lanes_of_nothing(arguments):
 
 
 def transposed_without_channels(arguments):
-    """The kernel has no element, and the size that the padding cuts away."""
+    """The kernel has no element, but also the size that the padding removes."""
     arguments[0].sizes, arguments[1].sizes = [1, 0, 8, 8], [0, 3, (1 << 24) + 1, 1]
     arguments[-1].sizes = [1, 3, 8, 8]
     arguments[3:7] = [1], [1 << 23, 0], [1], True
@@ -171,7 +171,8 @@ def test_no_time_is_spent_on_sizes_beside_0(operator, change):
 @pytest.mark.parametrize("dilation", [1, 1 << 24])
 @pytest.mark.parametrize("operator", ["conv2d_nhwc", "depthwise_conv2d_nhwc"])
 def test_unused_steps_may_be_huge(operator, dilation):
-    """One window: with sanitizers products of its steps and sizes would be seen."""
+    """There is one window, so no product of steps and sizes is needed. Sanitizers would report its
+    overflow."""
     def stride(arguments):
         sizes = (arguments[0].sizes, arguments[-1].sizes)
         sizes[0][1:3] = sizes[1][1:3] = [1, 1]
@@ -183,7 +184,7 @@ def test_unused_steps_may_be_huge(operator, dilation):
 
 @pytest.mark.parametrize("operator", ["topk.values", "kthvalue.values", "mode.values"])
 def test_the_indices_of_a_long_dim_are_counted(operator):
-    """Their bytes are no uint32."""
+    """The bytes of the indices do not fit uint32."""
     def lengthen(arguments):
         many, dim = 1 << 29, 1 if operator == "mode.values" else 2
         arguments[0].sizes = [many, 0, 1]
@@ -196,7 +197,7 @@ def test_the_indices_of_a_long_dim_are_counted(operator):
 
 @pytest.mark.parametrize("operator", ["aten::index_put_", "aten::index_put.out"])
 def test_places_of_indices_are_counted(operator):
-    """5 ** 10 places, of tensors of at most 5 elements."""
+    """The output would have 5 ** 10 places, although each tensor has at most 5 elements."""
     rank = 10
     x = Tensor(np.zeros((1,) * rank, np.float32), scratch=True)
     indices = [np.zeros([5 if i == k else 1 for k in range(rank)], np.int64) for i in range(rank)]
@@ -206,19 +207,19 @@ def test_places_of_indices_are_counted(operator):
 
 
 def test_places_of_a_mask_are_counted():
-    """1,000 x 1,000 places, with 1,000 bytes for each tensor."""
+    """The output would have 1,000 x 1,000 places, although each tensor has 1,000 bytes."""
     column, row = np.zeros((1000, 1), np.int8), np.zeros((1, 1000), bool)
     with pytest.raises(KernelError, match="NotSupported"):
         call("aten::masked_select.out", column, row, np.zeros(0, np.int8))
 
 
-MAX_POLLS = 64  # each is 1 << 16 steps: an example's own work is far less
-HUGE = 1 << 20, 1 << 24  # the first fits beside all other sizes of an example
+MAX_POLLS = 64  # each follows 1 << 16 steps, far more than an example needs
+HUGE = 1 << 20, 1 << 24  # the first fits next to all other sizes of an example
 
 
 def huge_calls(operator):
-    """Calls whose tensors have no elements beside a huge size: in place of one of their sizes, or in
-    front of them, as of a batch."""
+    """Yield calls whose tensors have a size of 0 and a huge size. The huge size replaces one of their
+    sizes, or precedes them like a batch."""
     example = HostileCall(Draw(b""), (operator, EXAMPLES[operator]))
     sizes = sorted({size for tensor in example._all_tensors() for size in tensor.sizes})
     for many, empty in itertools.product(HUGE, sizes):
@@ -241,6 +242,6 @@ def huge_calls(operator):
 @pytest.mark.parametrize("operator", EXAMPLES)
 def test_no_work_grows_with_a_size_that_no_memory_bounds(operator):
     for one in huge_calls(operator):
-        polls = Polls(MAX_POLLS)  # it ends the call
+        polls = Polls(MAX_POLLS)  # the last one ends the call
         one.run(polls.callback)
         assert polls.count < MAX_POLLS and one.cpu_seconds < 0.5, one

@@ -1,4 +1,4 @@
-"""Test programs that would leave their memories through tensors and numbers that change: on the twin
+"""Test programs that would access other memory through tensors and numbers that change, on the twin
 with the compiler's sanitizers, and on the boards."""
 
 from pathlib import Path
@@ -35,8 +35,8 @@ def tensors(*items):
 
 
 def made(instructions=(), changed=None, values=(), inputs=(X,), outputs=(OUT,), **fields):
-    """x, out and y of up to 2 by 4 floats, [-1], -1, 1, the number n = 0, a bool, `values`; those of
-    `changed` are others. Constant 1 has 32 bytes."""
+    """Return a program with x, out and y of up to 2 by 4 floats, [-1], -1, 1, the number n = 0, a bool,
+    and `values`. `changed` replaces values. Constant 1 has 32 bytes."""
     found = [dynamic([2, 4], 0), dynamic([2, 4], 32), dynamic([8], 64), ints(MINUS_1), int_value(-1),
              int_value(1), int_value(0), bool_value(False), *values]
     for index, value in (changed or {}).items():
@@ -143,7 +143,8 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", TESTS)
 def test_a_file_of_tests_passes_with_sanitizers(name, monkeypatch):
-    """Small objects of Python are then allocated one by one, too, so that their ends are seen."""
+    """Python then allocates small objects one by one, too, so that the sanitizer detects accesses
+    beside them."""
     monkeypatch.setenv("PYTHONMALLOC", "malloc")
     ended = sanitized.run("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", FOLDER / name,
                           "-k", " and ".join(f"not {board}" for board in BOARDS))

@@ -1,5 +1,5 @@
-"""Interrupt load, execute and the other calls at any place, above all by ctrl-C: the method can be used
-again, and no byte of the pool is lost."""
+"""Interrupt load, execute and the other calls at any place, above all by ctrl-C. Afterwards the method
+can be used again, and no byte of the pool is lost."""
 
 import functools
 import signal
@@ -36,7 +36,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 class Counter(Backend):
-    """out = in + the processed data's one byte."""
+    """Compute out = in + the single byte of the processed data."""
 
     def __init__(self):
         self.given = []
@@ -130,7 +130,7 @@ class Bench:
             assert (list(found.data), list(seen.data)) == ([4, 5, 2, 3], [count])
 
     def check_recovers(self, unload_first):
-        """A method that is not loaded may be unloaded, or loaded at once."""
+        """Check that a method that is not loaded can be unloaded, or loaded at once."""
         if self.method.is_loaded():
             self.check_runs()
         if unload_first or self.method.is_loaded():
@@ -147,12 +147,12 @@ class Bench:
         lost = len(self.backend.given) - len(self.backend.destroyed)
         assert 0 <= lost <= self.lost, "a delegate was not destroyed"
 
-    lost = 0  # handles that an interrupt may lose: one that comes when init returns it
+    lost = 0  # handles that an interrupt may lose if it occurs when init returns them
 
 
 ONWARDS = ("load", "set_table", "set_output", "set_input", "execute", "get_outputs", "reset_state",
            "unload")
-# the call that is interrupted, those before it, bytes of pool, and what it raises if it is not
+# the interrupted call, the calls before it, bytes of pool, and its error without an interrupt
 PHASES = {
     **{call: (ONWARDS[:i], 512, None) for i, call in enumerate(ONWARDS)},
     "set_smaller_input": (ONWARDS[:5], 512, None),
@@ -174,7 +174,7 @@ def bench_before(phase, backend):
 
 
 def places(phase, backend):
-    """The places that the call comes by, each with the number of times."""
+    """Return the places that the call passes, each with the number of times."""
     found = {}
     bench = bench_before(phase, backend)
 
@@ -190,7 +190,7 @@ def places(phase, backend):
 
 
 def interrupt(bench, call, place, turn):
-    """Raises Interrupted the `turn`-th time that the call comes by a place."""
+    """Raise Interrupted the `turn`-th time that the call passes a place."""
 
     def visit(*at):
         nonlocal turn
@@ -206,8 +206,8 @@ def interrupt(bench, call, place, turn):
 @pytest.mark.reliability
 @pytest.mark.parametrize("phase", PHASES)
 def test_a_method_is_usable_after_an_interrupt_anywhere(counter, phase):
-    """At the first and the last time that the call comes by each place; of loads, which are long, at
-    one of these."""
+    """The interrupt occurs at the first and the last time that the call passes each place. Loads, which
+    are long, are interrupted at one of these times."""
     tried = 0
     for place, times in places(phase, counter).items():
         for turn in {"load": (times,), "failing load": (1,)}.get(phase, sorted({1, times})):
@@ -226,7 +226,7 @@ def test_a_method_is_usable_after_an_interrupt_anywhere(counter, phase):
 
 
 class Alarm:
-    """Calls a function after so many seconds, in a signal's handler; `calls` counts."""
+    """Call a function after a number of seconds, in a signal's handler. `calls` counts the calls."""
 
     def __init__(self, seconds, function):
         self.seconds, self.function, self.calls = seconds, function, 0
@@ -250,7 +250,7 @@ def raise_interrupted():
 
 
 def test_an_interrupt_ends_a_loop_between_two_instructions():
-    """The loop takes about a minute until it is refused."""
+    """The loop would take about a minute until it is rejected."""
     method, flag = waiting_method(), aligned(1)
     method.set_input(flag, 0)
     start = time.monotonic()
@@ -264,7 +264,7 @@ def test_an_interrupt_ends_a_loop_between_two_instructions():
 
 
 def test_an_interrupt_ends_one_long_instruction():
-    """4.6e13 multiplications, which take hours."""
+    """The instruction has 4.6e13 multiplications, which take hours."""
     loaded = Program.load(BufferDataLoader(aligned(long_instruction(3000, FLOAT))))
     method = load_with_exact_memories(loaded, "forward")
     for _ in range(2):
@@ -276,7 +276,7 @@ def test_an_interrupt_ends_one_long_instruction():
 
 
 def test_signals_are_handled_while_the_executor_runs():
-    """The loop ends because the handler writes to the input that it looks at."""
+    """The loop ends because the handler writes to its input."""
     method, flag = waiting_method(), aligned(1)
     method.set_input(flag, 0)
     with Alarm(0.3, lambda: flag.__setitem__(0, 1)) as alarm:

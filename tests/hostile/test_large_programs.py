@@ -1,5 +1,7 @@
 """Test that the time to read a program's description grows with its size, not with the square of it.
-The programs have many small parts: a file of a megabyte may have a hundred thousand."""
+
+The programs have many small parts: a file of a megabyte may have a hundred thousand parts.
+"""
 
 import time
 
@@ -12,7 +14,7 @@ from support.flatbuffer_builder import bool_value, int_value
 from support.programs import call, external_tensor, plan, program, tensor
 
 PARTS = 1500
-SECONDS = 3  # of a processor; by the square it was 10 to 60
+SECONDS = 3  # processor time; quadratic growth took 10 to 60
 
 
 def attributes():
@@ -32,7 +34,7 @@ def methods():
 
 
 def lists():
-    """Calls that name one list."""
+    """Return a program of calls that name one list."""
     values = [tensor([1], 0), {"val": ("TensorList", {"items": [0] * PARTS})}, int_value(0),
               bool_value(False)]
     return program(plan(values, [call(0, 1, 2, 0, 0)] * PARTS, ["aten::cat.out"], [0], [0], [8]))

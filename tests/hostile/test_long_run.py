@@ -1,4 +1,4 @@
-"""Run 100,000 inferences of a model with state, and loads, failures and unloads in between: the bytes
+"""Run 100,000 inferences of a model with state, with loads, failures and unloads in between. The bytes
 on the twin and on a board are the same, and no memory grows."""
 
 import os

@@ -1,7 +1,7 @@
 """Test malformed files, over 1,000, of every kind: each is rejected by name, in bounded time, on the
 twin with the compiler's sanitizers. Files that ExecuTorch accepts by contract run.
 
-The kinds and their files: malformed.py.
+malformed.py defines the kinds and their files.
 """
 
 import collections
@@ -26,15 +26,15 @@ from support.tiers import SWEPT_BOARDS
 pytestmark = pytest.mark.thorough
 
 TIMEOUT = 300.0  # seconds for all the files of a group
-SECONDS = 2.0  # of a core's time for one file; most need a few milliseconds
+SECONDS = 2.0  # processor time for one file; most need a few milliseconds
 
 malformed.load_kinds()
 
 
 @dataclasses.dataclass
 class Report:
-    """results: (kind, label, outcome, seconds) of each file of a group; digest: of their bytes; error:
-    what the process said if it died, with the file that it had then."""
+    """Results of a group. results: (kind, label, outcome, seconds) of each file. digest: of the bytes
+    of the files. error: the last output of a process that died, and its file."""
 
     results: list[tuple]
     digest: str
@@ -88,16 +88,16 @@ def digest_of(group):
 
 @functools.cache
 def counts():
-    """Count the files by kind and fixture, also those made into a .bpte or an example call."""
+    """Count the files by kind and fixture, including files that became a .bpte or an example call."""
     return collections.Counter((kind, file.label.split(":")[0])
                                for kind in malformed.KINDS for file in malformed.files(kind))
 
 
 def test_the_undamaged_program_runs():
-    """Show that the single change is rejected, not the rewriting of the file."""
+    """This shows that the single change is rejected, not the rewriting of the file."""
     of_calls = malformed.of_group("calls")
     names = {name for kind, name in counts() if kind not in of_calls}
-    names.remove("none_input")  # None stands for values that the caller sets
+    names.remove("none_input")  # None is a value that the caller sets
     fixtures = [fixture for fixture in fixture_store.load_all() if fixture.name in names]
     assert len(fixtures) > 30
     for fixture in fixtures:
@@ -115,7 +115,7 @@ def test_the_calls_that_are_changed_fit():
     for signature in signatures:
         source, operator, part, *_ = malformed_calls.prepared(signature)
         outcome = exercise.outcome(part.data, thorough=False)
-        # with inputs of zeros some are rejected during the run
+        # with inputs of zeros, some files are rejected during the run
         assert outcome in ("ok", "InvalidArgument", "InvalidType"), (source, operator)
 
 
@@ -127,18 +127,19 @@ def test_there_are_many_of_every_kind():
 # ---- on a board
 
 MANY_ON = "mps2-an386"
-OF_A_KIND = {True: 5, False: 2}  # files of a kind, there and on each other board
-AT_ONCE = 45  # whose names fit into a board's heap
+OF_A_KIND = {True: 5, False: 2}  # files of a kind, on this and on each other board
+AT_ONCE = 45  # a board's heap has room for their names
 LARGEST = 20000  # bytes
 NOT_ON_BOARDS = ("bundled",)  # only the host reads these
-# Instructions for one file, from its first byte to the error: some, and a number for each byte
+# Limits of the instructions for one file, from its first byte to the error: a constant, and a number
+# for each byte
 INSTRUCTIONS, PER_BYTE = 8_000_000, 1000
 MORE = {"endless loop": 2_000_000_000,  # 10,000,000 instructions of the program
-        "jumps to and fro across many instructions": 30_000_000}  # as far as loading follows them
+        "jumps to and fro across many instructions": 30_000_000}  # loading follows jumps so far
 
 
 def chosen(count):
-    """So many files of every kind, from its first to its last."""
+    """Select `count` files of every kind, from its first to its last."""
     found = []
     for kind in malformed.KINDS:
         if malformed.KINDS[kind].group not in NOT_ON_BOARDS:
@@ -191,6 +192,6 @@ def test_a_board_reports_the_same(board):
 
 
 def bound(file):
-    """Instructions that a board may need for a file."""
+    """Return the maximum of instructions that a board may need for a file."""
     nbytes = len(file.data) + sum(map(len, file.files))
     return MORE.get(file.kind, INSTRUCTIONS) + PER_BYTE * nbytes

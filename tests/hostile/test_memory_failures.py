@@ -1,6 +1,7 @@
-"""Test every fixture with every size of every memory, from nothing to enough: the right error, nothing
-written beside the memories, and then a load of the same objects with enough memory works. The twin runs
-all sizes. The boards run the sizes at which the outcome changes, and print the twin's lines."""
+"""Test every fixture with every size of every memory, from nothing to enough. Each size has the right
+error, nothing is written outside the memories, and a later load of the same objects with enough memory
+works. The twin runs all sizes. The boards run the sizes at which the outcome changes, and print the
+twin's lines."""
 
 import functools
 
@@ -32,14 +33,14 @@ pytestmark = pytest.mark.thorough
 FIXTURES = {fixture.name: fixture for fixture in fixture_store.load_all()}
 EVENT_BYTES = 16
 RUNS_AFTER = 1024  # refusals
-# `make reliability` tries all sizes; without it one in so many of large memories is left out.
+# `make reliability` tries all sizes. Without it, only every n-th size of large memories is tried.
 STEP = 4  # bytes
 MAX_PLANNED = 16384  # sizes of a planned buffer
-PACKED_STEP = 4 if SWEEP else 512  # loading takes longest where kernels pack weights
-PART_BYTES = 2_000_000  # of planned memory that a test tries all sizes of
+PACKED_STEP = 4 if SWEEP else 512  # loading takes longest if kernels pack weights
+PART_BYTES = 2_000_000  # planned memory of which a test tries all sizes
 # `make reliability` runs on all boards whose heap has room for the script.
 SWEPT_BOARDS = SCRIPT_BOARDS if SWEEP else ("mps2-an386",)
-# What a boot of a board gets
+# The fixtures for one boot of a board
 MAX_FIXTURES = 24
 ROOM = 0.9  # of the memory for jobs, which also has the script
 
@@ -58,7 +59,7 @@ def run(fixtures, target, **settings):
 
 
 def split(lines):
-    """The lines of the outcomes, and what was counted."""
+    """Return the lines of the outcomes, and the counts."""
     counts = [line.split() for line in lines if line.startswith("tried ")]
     return ([line for line in lines if not line.startswith("tried ")],
             {key: int(count) for _, key, count in counts})
@@ -96,7 +97,7 @@ def planned_step(fixture):
 
 
 def parts():
-    """(fixture, "k/n") of all tests of the twin."""
+    """Yield (fixture, "k/n") of all tests of the twin."""
     for name, fixture in FIXTURES.items():
         largest = max(sum(planned_sizes(meta)) for meta in metas(fixture).values())
         count = 1 + largest // PART_BYTES if SWEEP else 1
@@ -117,7 +118,7 @@ def test_every_size_of_every_memory(name, share):
 
 
 def batches(board):
-    """Names of fixtures, as many as a board can take at a time."""
+    """Yield names of fixtures, as many as a board can run in one boot."""
     room = ROOM * load_board(board).job.size
     batch, size, has_backends = [], 0, False
     for name in [name for name, other in on_boards(FIXTURES) if other == board]:
@@ -146,7 +147,7 @@ def outcomes(batch, target):
                          ids=lambda value: value if isinstance(value, str) else value[0])
 def test_every_outcome_on_a_board(board, batch):
     part = f"{board}_{batch[0]}"
-    figures.record("memory_boards", part, wrong=1)  # until board and twin are known to agree
+    figures.record("memory_boards", part, wrong=1)  # until the test compared board and twin
     lines, tried = outcomes(batch, board)
     assert (lines, tried) == outcomes(batch, HOST)
     figures.record("memory_boards", part, wrong=0, **tried)
@@ -156,8 +157,8 @@ def test_every_outcome_on_a_board(board, batch):
 
 
 def half_addmm(temp):
-    """out = self + x @ w, of halves; x is 2 by up to 8, of which 4 fit w. With 8 the product is refused
-    before it asks for scratch, so that load does not know of it."""
+    """Load out = self + x @ w, of halves. x is 2 by up to 8, of which 4 fit w. With 8 the product is
+    rejected before it requests scratch memory, so load does not plan for it."""
     half = 5
     values = [tensor([3], 0, dtype=half), tensor([2, 8], 16, dtype=half, shape_dynamism=1),
               tensor([4, 3], 48, dtype=half), int_value(1), tensor([2, 3], 80, dtype=half)]
@@ -207,7 +208,7 @@ STATEFUL = ("counter", "counter_initialized", "gru_stateful", "kv_cache", "kv_ca
 @pytest.mark.reliability
 @pytest.mark.parametrize("name", STATEFUL)
 def test_a_method_keeps_its_state_while_others_fail_to_load_behind_it(name):
-    """Before each of its runs every smaller pool is tried for another method in the same pool."""
+    """Before each of its runs, another method tries every smaller pool size in the same pool."""
     fixture = FIXTURES[name]
     program = Program.load(BufferDataLoader(aligned(fixture.pte)))
     (method_name,) = fixture.methods
@@ -248,11 +249,12 @@ def check_run(method, meta, fixture, run):
         fixture_store.assert_close(actual, expected, fixture.methods[run.method]["outputs"][i]["dtype"])
 
 
-# ---- the check of the bytes beside the memories
+# ---- the check of the bytes outside the memories
 
 
 def test_a_write_beside_the_memories_ends_a_script():
-    """Beside what was taken, or to where a null pointer leads; a board would fault there."""
+    """The write is behind an allocated memory, or at the target of a null pointer, where a board would
+    fault."""
     for write, message in [("beside", "guard bytes in memory pool were written"),
                            ("null", "the bytes at address 0 were written")]:
         with pytest.raises(AssertionError, match=message):

@@ -1,4 +1,4 @@
-"""Test that the sanitizers detect forbidden accesses; all other tests of kernels show that kernels make
+"""Test that the sanitizers detect forbidden accesses. All other tests of kernels show that kernels make
 none."""
 
 import pytest
@@ -14,7 +14,7 @@ def floats(n, **options):
     return Tensor(np.zeros(n, np.float32), **options)
 """
 
-# Each fault: a script that makes it with eight elements, and the sanitizer's name of it.
+# For each fault: a script that makes it with eight elements, and the sanitizer's name of the fault.
 WRONG = {
     "a read behind the last byte of a memory": ("""
 short = floats(8, last=True)

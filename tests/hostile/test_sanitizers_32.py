@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support import figures, fixture_store, malformed, replayed
 
-pytestmark = pytest.mark.thorough  # the library is built twice for it
+pytestmark = pytest.mark.thorough  # the test builds the library twice
 
 FUZZ = Path(__file__).resolve().parents[1] / "hostile" / "fuzz"
 sys.path.append(str(FUZZ))
@@ -20,12 +20,12 @@ malformed.load_kinds()
 CORPORA = sorted(path.stem for path in (FUZZ / "corpus").glob("*.tgz"))
 # Fixtures whose memories are larger than the replay's, or that have no kernel
 NOT_LOADED = {"missing_operators", "planned_1785600", "simple_conv_256"}
-# Fixtures that run longer than the replay lets them
+# Fixtures that exceed the time limit of the replay
 NOT_EXECUTED = NOT_LOADED | {"mobilenet_v1_025", "resnet8"}
 
 
 def replay(subject, named):
-    """Results at 64 bits; those at 32 are the same."""
+    """Return the results at 64 bits, and assert that the results at 32 bits are equal."""
     wide, narrow = (replayed.run(bits, named) for bits in replayed.WIDTHS)
     different = [(name, a, b) for (name, _), a, b in zip(named, wide, narrow, strict=True) if a != b]
     figures.record("sanitized_library", subject, inputs=len(named), different=len(different),

@@ -20,7 +20,7 @@ RELU = "aten::relu.out"
 
 
 def work(function, *arguments):
-    """Lines of host/ that a call executes."""
+    """Count the lines of host/ that a call executes."""
     count = 0
 
     def in_function(frame, event, argument):
@@ -41,14 +41,14 @@ def work(function, *arguments):
 
 
 def one_after_another(n):
-    """Each instruction reads what the one before it wrote."""
+    """Return a program where each instruction reads the output of the instruction before it."""
     values = [tensor([1], 4 * i) for i in range(n + 1)]
     return program(plan(values, [call(0, i, i + 1, i + 1) for i in range(n)], [RELU], [0], [n],
                         [4 * n + 4]))
 
 
 def all_live(n):
-    """All values are written, then read once more, the last first."""
+    """Return a program that writes all values, then reads each one again, the last one first."""
     values = [tensor([1], 4 * i) for i in range(n + 1)]
     calls = [call(0, i, i + 1, i + 1) for i in range(n)]
     return program(plan(values, [*calls, *[call(0, i, 0, 0) for i in range(n, 0, -1)]], [RELU], [0],
@@ -56,14 +56,14 @@ def all_live(n):
 
 
 def buffers(n):
-    """Each tensor is in a planned buffer of its own."""
+    """Return a program with each tensor in a planned buffer of its own."""
     values = [tensor([1], 0, memory_id=i + 1) for i in range(n)]
     return program(plan(values, [call(0, i, i + 1, i + 1) for i in range(n - 1)], [RELU], [0], [0],
                         [4] * n))
 
 
 def lists(n):
-    """Each call names one long list."""
+    """Return a program where each call names one long list."""
     values = [tensor([n], 0), tensor([1], 4 * n), {"val": ("TensorList", {"items": [1] * n})},
               {"val": ("Int", {"int_val": 0})}]
     return program(plan(values, [call(0, 2, 3, 0, 0)] * n, ["aten::cat.out"], [1], [0], [4 * n + 4]))
@@ -115,7 +115,7 @@ def test_more_boards_read_the_program_no_more_often(monkeypatch):
 
 
 def test_size_reserves_a_bounded_number_of_backends(call, tmp_path):
-    """Each is looked for among all that are registered."""
+    """The command looks each backend up among all that are registered."""
     delegates = [{"id": f"B{i}", "processed": {"location": 0, "index": 0}, "compile_specs": []}
                  for i in range(65)]
     model = tmp_path / "model.pte"

@@ -8,12 +8,13 @@ from support.requantized import requantize, to_int8, wrap_int32
 
 ADD, MUL = "cortex_m::quantized_add.out", "cortex_m::quantized_mul.out"
 OFFSETS = (0, -128, 127, 255, -255, 3)
-# x + 3 in a hardswish of small values, the last whose differences are int16, products that wrap
+# x + 3 in a hardswish of small values, the last operands with differences in int16, products that wrap
 FAR = (-358, 300, 32639, -32639, 32640, -32641, 8_000_000, -(1 << 31), (1 << 31) - 1)
 
 
 def operands(rng):
-    """Equal sizes below and above what tables pay for, or one value a channel."""
+    """Return operands of equal sizes below and above the size from which tables pay, or one value per
+    channel."""
     size = (1, *rng.integers(1, 9, 3).tolist())
     sizes = [size, size if rng.random() < 0.7 else (1, size[1], 1, 1)]
     if rng.random() < 0.5:
@@ -23,7 +24,7 @@ def operands(rng):
 
 
 def parameters(rng, shifts):
-    """A multiplier and a shift, mostly as exported."""
+    """Return a multiplier and a shift, mostly with typical values of exported programs."""
     if rng.random() < 0.1:
         return int(rng.integers(-1 << 31, 1 << 31)), int(rng.integers(-62, 32))
     low = 1 << 30 if rng.random() < 0.8 else 0

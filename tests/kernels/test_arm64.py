@@ -1,6 +1,7 @@
-"""Test the loops of the host twin on an Arm computer of 64 bits, which qemu-aarch64 emulates: the bytes
-are those of the plain loops, and of this computer. make arm64 installs compiler and emulator, and runs
-this test. make test-all skips it, because Debian then removes gcc-multilib, which other tests need."""
+"""Test the loops of the host twin on a 64-bit Arm computer, which qemu-aarch64 emulates. The bytes
+equal those of the plain loops, and those of this computer. make arm64 installs compiler and emulator,
+and runs this test. make test-all skips it, because Debian then removes gcc-multilib, which other tests
+need."""
 
 import importlib.util
 import shutil
@@ -17,7 +18,7 @@ KINDS = {"plain": 0, "neon": 1, "dot": 2}  # PT_VECTORS_...
 
 
 def flags():
-    """The flags of the twin's extension."""
+    """Return the flags of the twin's extension."""
     spec = importlib.util.spec_from_file_location("build", ROOT / "host" / "_picotorch" / "build.py")
     build = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(build)
@@ -50,7 +51,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def here(tmp_path_factory):
-    """The checksum of this computer's plain form."""
+    """Return the checksum of this computer's plain loops."""
     return checksum(built("gcc", tmp_path_factory.mktemp("here") / "loops"), "0")
 
 

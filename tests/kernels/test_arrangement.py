@@ -10,7 +10,7 @@ many = settings(max_examples=100, deadline=None, derandomize=True)
 
 
 def check(operator, x, arguments, expected, data):
-    """In any dim order."""
+    """Check a call with x in any dim order."""
     orders = [tuple(data.draw(st.permutations(range(t.ndim)))) for t in (x, expected)]
     out = Tensor(np.full(expected.shape, 99, expected.dtype), orders[1])
     result = call(f"aten::{operator}", Tensor(x, orders[0]), *arguments, out)

@@ -9,11 +9,12 @@ from support.kernel_call import Tensor, call, channels_last
 OPERATOR = "cortex_m::quantized_avg_pool2d.out"
 WINDOWS = ((1, 1), (1, 2), (2, 2), (1, 3), (8, 16), (3, 43), (12, 12), (16, 16), (1, 255), (1, 256),
            (2, 128), (257, 1), (1, 700), (48, 48))
-LARGE = ((255, 128), (256, 128), (183, 180))  # the last two about the most that integers do
+LARGE = ((255, 128), (256, 128), (183, 180))  # the last two are near the maximum for integer arithmetic
 
 
 def images(kernel, channels, rng):
-    """In channel i about half of the taps, and i - channels / 2 more, are one higher than the rest."""
+    """Return images in which about half of the taps are one higher than the rest, and in channel i, i -
+    channels / 2 more."""
     n = kernel[0] * kernel[1]
     high = np.clip(n // 2 - channels // 2 + np.arange(channels), 0, n)
     x = np.where(np.arange(n)[None] < high[:, None], 1, 0) + rng.integers(-128, 127, (channels, 1))

@@ -1,6 +1,6 @@
 """Test shapes around the block sizes of the vector loops of convolutions and linear layers.
 
-The bytes of the boards are those of the twin. Weights lie at the end of readable memory.
+The boards' bytes equal the twin's. Weights lie at the end of readable memory.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ class Shapes:
         return Tensor(self.int8(*sizes), constant=True, last=True)
 
     def output(self, n, depth):
-        """Bias, and what follows it: multipliers and shifts that keep sums of this depth in range."""
+        """Return a bias, and multipliers and shifts that keep sums of this depth in range."""
         shift = -int(np.ceil(np.log2(depth) / 2)) - 5
         return (self.rng.integers(-9999, 9999, n).astype(np.int32),
                 [self.rng.integers(1 << 30, 1 << 31, n).astype(np.int32),
@@ -64,7 +64,7 @@ class Shapes:
 
 
 def windows():
-    """Neighbouring patches that share columns, and those that almost do."""
+    """Yield convolutions whose neighbouring patches share columns, and some that just do not."""
     s = Shapes(1)
     for channels in (16, 32, 48, 64):
         for stride in (1, 2):
@@ -77,7 +77,8 @@ def windows():
 
 
 def pixels():
-    """1x1: one to four parts of 16 products at once, and more in rounds of four."""
+    """Yield 1x1 convolutions. The loop takes one to four parts of 16 products at once, and longer
+    depths in rounds of four."""
     s = Shapes(2)
     for channels in (1, 7, 8, 15, 16, 17, 31, 32, 33, 48, 49, 63, 64, 65, 80, 96, 112, 128, 129, 200):
         for outputs in (3, 4, 6, 16, 65):
@@ -87,7 +88,8 @@ def pixels():
 
 
 def many_pixels():
-    """1x1 of so many pixels that they share widened weights, in bands that leave one or two over."""
+    """Yield 1x1 convolutions with enough pixels to share widened weights, in bands that leave one or
+    two pixels."""
     s = Shapes(7)
     for channels in (4, 8, 20, 32, 64, 100):
         for outputs in (2, 5, 12):
@@ -100,7 +102,7 @@ def many_pixels():
 
 
 def short_rows():
-    """The first convolution of a network."""
+    """Yield convolutions like the first one of a network."""
     s = Shapes(3)
     for channels, kernel in ((1, (10, 4)), (1, (5, 5)), (2, (3, 3)), (3, (3, 3)), (3, (5, 5)),
                              (3, (2, 6))):
@@ -130,7 +132,8 @@ def rows():
 
 
 def packed_rows():
-    """By fours; the rest with some that are done, of weights as they are."""
+    """Yield linear layers. Packed rows are computed by fours, and the rest together with some computed
+    ones, from plain weights."""
     s = Shapes(8)
     for depth in (4, 8, 12, 60, 64, 68, 72, 128, 252, 640):
         for outputs in (1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 25, 70):
@@ -142,8 +145,9 @@ def packed_rows():
 
 
 def rounds():
-    """Rows of each number of steps that the first round of a loop leaves out, and others between them:
-    few outputs, no bias, offsets of the weights, many times the least weight and value."""
+    """Yield rows with each number of steps that the first round of a loop omits, and other numbers
+    between them. They have few outputs, no bias, offsets of the weights, and many minimum weights and
+    values."""
     s = Shapes(9)
     for depth in (*range(4, 76, 4), 34, 63, 65, 640, 644, 2048):
         for outputs in (1, 2, 3, 4, 5, 7, 8, 27):
@@ -157,7 +161,7 @@ def rounds():
 
 
 def sums():
-    """Additions and products of a few values, and of so many that tables pay."""
+    """Yield additions and products of a few values, and of enough values for tables to pay."""
     s = Shapes(6)
     for n in (1, 3, 4, 5, 31, 255, 256, 257, 1023, 1024, 1025, 1030, 3001):
         for shift in (0, -1, -3):

@@ -1,4 +1,4 @@
-"""Test functions of one int8: clamps and tables, of any number of values at any place."""
+"""Test functions of one int8: clamps and tables, for any number of values at any address."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ BOUNDS = [None, -(1 << 40), -300, -129, -128, -127, -1, 0, 1, 126, 127, 128, 300
 
 
 def values(rng, n, number):
-    """n values of all kinds, now and then off their alignment, or at the end of what can be read."""
+    """Return n values of all kinds, sometimes unaligned, or at the end of readable memory."""
     x = rng.integers(-128, 128, n).astype(np.int8)
     return Tensor(x, last=True) if number % 4 == 3 else Tensor(x, shift=number % 4)
 
@@ -20,7 +20,7 @@ def output(n, number):
 
 
 def clamps():
-    """Calls and their results."""
+    """Yield calls and their results."""
     rng = np.random.default_rng(1)
     for number, (low, high) in enumerate((low, high) for low in BOUNDS for high in BOUNDS):
         n = SIZES[number % len(SIZES)]
@@ -63,7 +63,8 @@ def test_boards_equal_the_twin(board, calls):
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_a_value_needs_few_instructions(board):
-    """At most as many as a loop over bytes needs; a call of a function for each takes a hundred."""
+    """The limit is the count of a loop over bytes. A function call for each value would take a
+    hundred."""
     x = np.arange(4096).astype(np.int8)
     maximum = {"mps3-an547": 1, "mps2-an386": 8, "mps2-an500": 8, "mps2-an505": 8}.get(board, 20)
     cases = [Case("aten::relu.out", x, np.zeros_like(x)),

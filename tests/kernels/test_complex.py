@@ -1,5 +1,7 @@
 """Test the arithmetic of complex tensors: infinities and NaN, ranges, dtypes, boards, and errors.
-Random calls are those of tests/kernels/oracles/complexes.py."""
+
+tests/kernels/oracles/complexes.py makes random calls.
+"""
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ COMPLEX_HALF, COMPLEX_DOUBLE = 8, 10
 
 
 def numbers(*parts, dtype="float32"):
-    """An array of complex numbers from pairs of parts."""
+    """Return an array of complex numbers from pairs of parts."""
     return np.array(parts, dtype).view(np.result_type(dtype, 1j))[:, 0]
 
 
@@ -34,7 +36,7 @@ ODD = numbers((INF, 1), (1, INF), (NAN, 1), (0, -0.0), (-0.0, -0.0))
 
 @pytest.mark.parametrize("value", [0, 0.0, False])
 def test_padding_with_zeros(value):
-    """As a transform pads its input."""
+    """A Fourier transform pads its input in this way."""
     x = noise(4, 2, 3)
     padded = call("aten::constant_pad_nd.out", x, [-1, 2, 0, 1], value, out(3, 4) + (7 + 7j))
     np.testing.assert_array_equal(padded, np.pad(x[:, 1:], ((0, 1), (0, 2))))
@@ -55,7 +57,7 @@ def test_padding_with_zeros(value):
     ("neg.out", (ODD,), [(-INF, -1), (-1, -INF), (NAN, -1), (-0.0, 0), (0, 0)]),
 ])
 def test_odd_numbers_are_pytorchs(operator, arguments, expected):
-    """PyTorch 2.13 gave the expected ones."""
+    """PyTorch 2.13 computed the expected numbers."""
     given = call(f"aten::{operator}", *arguments, out(len(expected))).view("float32")
     wanted = np.array(expected, "float32").ravel()
     np.testing.assert_array_equal(given, wanted)
@@ -74,7 +76,7 @@ def test_a_size_neither_overflows_nor_vanishes(dtype, large, tiny):
 
 
 def halves(x):
-    """complex32 with the values of an array."""
+    """Return complex32 with the values of an array."""
     bits = np.stack([x.real, x.imag], -1).astype("float16").view("uint32")[..., 0]
     return Tensor(bits, dtype=COMPLEX_HALF)
 

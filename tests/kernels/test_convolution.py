@@ -1,4 +1,4 @@
-"""Test aten::convolution against a plain reference in numpy, which oracles use too, and its errors."""
+"""Test aten::convolution against a plain reference in numpy, which oracles use too. Test its errors."""
 
 import itertools
 
@@ -27,7 +27,8 @@ def out_size(size, kernel, stride, padding, dilation, transposed, output_padding
 
 
 def reference(x, w, bias, stride, padding, dilation, transposed, output_padding, groups):
-    """Scatters (transposed) or gathers tap by tap, in float64 or wrapping int64."""
+    """Compute a convolution tap by tap, in float64 or wrapping int64. A transposed one scatters, others
+    gather."""
     wide = np.float64 if x.dtype.kind == "f" else np.int64
     x, w = x.astype(wide), w.astype(wide)
     sizes = [out_size(*each) for each in zip(
@@ -58,7 +59,7 @@ def reference(x, w, bias, stride, padding, dilation, transposed, output_padding,
 
 
 def backward_reference(grad, x, w, stride, padding, dilation, transposed, groups):
-    """The gradients of input, weight and bias, tap by tap, in float64."""
+    """Compute the gradients of input, weight and bias, tap by tap, in float64."""
     grad, x, w = (each.astype(np.float64) for each in (grad, x, w))
     to_x, to_w = np.zeros_like(x), np.zeros_like(w)
     narrow, to_narrow = (x, to_x) if transposed else (grad, None)
@@ -161,7 +162,7 @@ def test_large_steps_do_not_overflow():
 def test_empty(shape):
     x, w = np.ones(shape, np.float32), np.ones((3, 2, 2), np.float32)
     if shape[0]:
-        x, w = x[:, :0], w[:, :0]  # no input channels: only the bias is left
+        x, w = x[:, :0], w[:, :0]  # no input channels: only the bias remains
     got = convolve(x, w, np.float32([1, 2, 3]), [1], [0], [1], False, [0], 1)
     np.testing.assert_array_equal(got, np.broadcast_to(np.float32([[[1], [2], [3]]]), got.shape))
 
@@ -178,7 +179,7 @@ VOLUME = {"x": np.ones((1, 2, 4, 5, 6), np.float32), "w": np.ones((4, 2, 3, 3, 3
 @pytest.mark.parametrize("dtype", [np.float32, np.int16])
 @pytest.mark.parametrize("bias", [True, False])
 def test_slices_that_no_input_reaches_are_the_bias(padding, dtype, bias):
-    """Also where lines are padded, which is a loop of its own."""
+    """The kernel has separate loops for padded lines, which the test includes."""
     rng = np.random.default_rng(3)
     x, w = random(rng, (2, 3, 2, 4, 5), dtype), random(rng, (5, 3, 2, 3, 3), dtype)
     added = random(rng, 5, dtype) if bias else None
@@ -200,8 +201,8 @@ def test_volumes_of_no_channels_are_the_bias():
 
 @pytest.mark.parametrize("dtype", HALVES)
 def test_volumes_of_halves_are_rounded_once(dtype):
-    """The float32 result of the same numbers, rounded; where sums were rounded at each tap of the depth
-    it would be another."""
+    """The result is the float32 result of the same numbers, rounded. Rounding the sums at each tap of
+    the depth would change it."""
     rng = np.random.default_rng(4)
     given = [rounded(random(rng, shape), dtype) for shape in ((1, 4, 7, 5, 6), (6, 4, 5, 3, 3), (6,))]
     lists = [1] * 3, [2, 1, 1], [1] * 3, False, [0] * 3, 1
@@ -233,7 +234,8 @@ def test_volumes_reject(changes, name, reason):
 
 
 def test_volumes_request_a_slice_of_temp_memory():
-    """One of the output, in float32 two of halves; none where the kernel is flat."""
+    """The memory holds a slice of the output, in float32 two slices of halves. A flat kernel needs
+    none."""
     def scratch(**changes):
         one = Call(OPERATOR, {**VOLUME, **changes}.values())
         assert one.check() == 0
@@ -246,7 +248,7 @@ def test_volumes_request_a_slice_of_temp_memory():
 
 @pytest.mark.parametrize(("image", "needs"), [([1, 1, 2, 3], False), ([1, 1, 1, 2, 3], True)])
 def test_a_program_with_a_3d_convolution_needs_volumes(image, needs):
-    """One with a 2-d convolution beside tensors of 5 dims does not."""
+    """A program with a 2-d convolution and tensors of 5 dims does not need volumes."""
     lists = [{"val": ("IntList", {"items": [item]})} for item in (3, 4)]
     numbers = [{"val": ("Int", {"int_val": i})} for i in (1, 0)]
     values = [tensor(image, 0), tensor([1] * len(image), 512), {"val": ("Null", {})}, *numbers, *lists,
@@ -319,7 +321,7 @@ BACKWARD = "aten::convolution_backward.out"
 
 
 def backward_arguments(mask=(True, True, True), **changed):
-    """A call with the arguments of 2 groups, some of them changed."""
+    """Return the arguments of a call with 2 groups, some of them changed."""
     ones = {"grad": np.ones((1, 4, 3, 3), np.float32), "x": np.ones((1, 2, 5, 5), np.float32),
             "w": np.ones((4, 1, 3, 3), np.float32), "bias_sizes": [4], "stride": [1, 1],
             "padding": [0, 0], "dilation": [1, 1], "transposed": False, "output_padding": [0, 0],
@@ -333,7 +335,7 @@ def backward(*mask, **changed):
 
 
 def test_a_gradient_that_is_not_requested_is_not_written():
-    """Its output gets no sizes either, if it is dynamic."""
+    """If its output is dynamic, it gets no sizes either."""
     arguments = backward_arguments([False, True, False])
     one = Call(BACKWARD, arguments)
     one.run()
@@ -392,7 +394,8 @@ def test_there_are_no_gradients_of_integers():
 
 
 def test_one_output_for_two_gradients_of_other_sizes_is_rejected():
-    """A dynamic tensor in place of both would have the sizes of the second as the first is written."""
+    """A dynamic tensor for both gradients would already have the sizes of the second when the first is
+    written."""
     n, number = 40, {"val": ("Int", {"int_val": 1})}
     lists = [{"val": ("IntList", {"items": [item]})} for item in (4, 5)]
     values = [tensor([n, 1, 1, 1], 0), tensor([n, 2, 1, 1], 512), tensor([1, 2, 3, 3], 1024),

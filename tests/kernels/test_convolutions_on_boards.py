@@ -1,5 +1,5 @@
-"""Test convolutions of shapes that the cores' fast loops divide: many channels, runs of pixels,
-strips."""
+"""Test convolutions of shapes that the cores' fast loops process in parts: many channels, single
+pixels, strips of columns."""
 
 import numpy as np
 import pytest

@@ -178,7 +178,7 @@ def test_parts_reject(operator, arguments, reason, name):
     refuses(f"aten::{operator}", arguments, reason, name or "InvalidArgument")
 
 
-# ---- rearranged
+# ---- rearrangements
 
 
 @pytest.mark.parametrize("operator, arguments, reason, name", [

@@ -1,7 +1,7 @@
 """Compare the operators of ExecuTorch's Cortex-M dialect with the results of its Python implementation.
 
-dialect_cases/ has calls and results, written by tests/models/dialect_cases.py. They are equal to the
-byte.
+dialect_cases/ has calls and results, written by tests/models/dialect_cases.py. The outputs are equal to
+the byte.
 """
 
 import json
@@ -22,7 +22,7 @@ IMAGES = ["quantized_conv2d", "quantized_depthwise_conv2d", "quantized_transpose
 
 
 def calls(operator):
-    """Arguments and expected output of each call, tensors as (array, dim order)."""
+    """Return arguments and expected output of each call, with tensors as (array, dim order)."""
     with np.load(CASES / f"{operator}.npz") as arrays:
         for one in json.loads(str(arrays["calls"])):
             arguments = [(arrays[a[0]], tuple(a[1])) if is_tensor(a) else a
@@ -35,7 +35,7 @@ def is_tensor(argument):
 
 
 def as_argument(argument):
-    """Scratch is uint8 and all zeros."""
+    """Return an argument for a call. Scratch is uint8 and all zeros."""
     if not isinstance(argument, tuple):
         return argument
     return Tensor(*argument, scratch=argument[0].dtype == np.uint8 and not argument[0].any())
@@ -84,7 +84,7 @@ def test_elementwise_operators_work_in_place():
     assert (call("cortex_m::quantized_activation.out", x, table, out) == table).all()
 
 
-# ---- refusals: an argument of a valid call is replaced
+# ---- rejections: one argument of a valid call is replaced
 
 REFUSED = [
     ("quantize_per_tensor", 0, np.zeros((2, 3)), "the input must be float32"),

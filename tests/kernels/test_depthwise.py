@@ -52,7 +52,7 @@ def expected(x, weights, bias, stride, padding, dilation, multiplier, offset, ou
 
 
 def random_arguments(rng):
-    """Mostly 3x3 with parameters of real models; now and then one that is not."""
+    """Return random arguments, mostly 3x3 with parameters of real models, sometimes others."""
     seldom = rng.random
     size = rng.integers(1, 16, 2).tolist()
     channels = int(rng.integers(1, 20))
@@ -78,7 +78,7 @@ def random_arguments(rng):
 
 
 def largest_sums():
-    """Sums as large as they get, multipliers and shifts at the limits of the fast path."""
+    """Yield sums of maximum size, with multipliers and shifts at the limits of the fast path."""
     rng = np.random.default_rng(5)
     for x, weight, offset in ((127, 127, 255), (-128, -128, -255), (-128, 127, -255)):
         for shift in (-1, -20, -21, -31, 0, 3):
@@ -92,7 +92,7 @@ def largest_sums():
 
 
 def small_images(rng):
-    """Images so small that M55 has channels in lanes, and some that it lists in parts."""
+    """Yield images so small that M55 computes channels in lanes, some of them from lists of parts."""
     for size, stride, padding in (
             ((3, 3), (1, 1), (1, 1)), ((6, 6), (1, 1), (1, 1)), ((6, 6), (2, 2), (1, 1)),
             ((5, 7), (1, 1), (0, 0)), ((1, 1), (1, 1), (1, 1)), ((2, 9), (1, 1), (1, 2)),
@@ -111,7 +111,7 @@ def small_images(rng):
 
 
 def largest_small_images():
-    """The same with sums as large as they get, and beyond int32."""
+    """Yield small images with sums of maximum size, and beyond int32."""
     rng = np.random.default_rng(8)
     for x, weight, offset in ((127, 127, 255), (-128, -128, -255), (-128, -128, 0), (-128, 127, -255)):
         for shift, bias in ((-1, (1 << 29) - 1), (-20, -(1 << 31)), (-31, (1 << 31) - 1), (-9, 77)):
@@ -123,8 +123,8 @@ def largest_small_images():
 
 
 def narrow_images():
-    """Images with fewer columns than the kernel, which a stride of more than their width leaves alone;
-    several outputs a channel, as a convolution computes them."""
+    """Yield images with fewer columns than the kernel, with strides of up to more than the image's
+    width. Each channel has several outputs, so a convolution computes them."""
     rng = np.random.default_rng(9)
     for width in (1, 2, 3):
         for stride in (1, 3, 4, 5):
@@ -135,8 +135,8 @@ def narrow_images():
 
 
 def any_windows(rng):
-    """Windows of any size, stride, dilation and padding, with as many channels and outputs of a channel
-    as it takes to reach each way of M55; inputs or weights at the end of what can be read."""
+    """Yield windows of any size, stride, dilation and padding. The numbers of channels, and of outputs
+    per channel, select each variant of M55. Inputs or weights are at the end of readable memory."""
     for number in range(240):
         kernel = tuple(rng.integers(1, 10, 2).tolist())
         stride, dilation = (tuple(rng.integers(1, 4, 2).tolist()) for _ in range(2))
@@ -222,7 +222,8 @@ def test_boards_equal_the_twin_for_any_windows(board):
 
 
 def test_m55_needs_few_instructions_for_any_window():
-    """At most four for a product, whatever the window; the plain form takes eight and more."""
+    """The loops need at most four instructions per product for any window; the plain loop needs at
+    least eight."""
     rng = np.random.default_rng(6)
     for kernel, stride, dilation, channels, multiplier in (
             ((5, 5), 1, 1, 16, 1), ((7, 7), 1, 1, 24, 1), ((5, 3), 2, 1, 40, 1), ((3, 3), 1, 2, 32, 1),

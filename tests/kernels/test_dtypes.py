@@ -1,5 +1,5 @@
-"""Test every dtype of the schema: loaded, returned unchanged, cloned; rejected by operators that
-compute."""
+"""Test every dtype of the schema: programs load, return and clone it, and operators that compute reject
+it."""
 
 import sys
 import types
@@ -24,7 +24,7 @@ MOVED = sorted({*SCALAR_TYPE_NAMES} - {*COMPUTED})
 
 
 def bits(scalar_type, *sizes):
-    """An array of random bits; bools are 0 or 1."""
+    """Return an array of random bits; bools are 0 or 1."""
     random = np.random.default_rng(scalar_type)
     if scalar_type == 11:
         return random.integers(0, 2, sizes).astype(bool)
@@ -33,7 +33,7 @@ def bits(scalar_type, *sizes):
 
 
 def moves(scalar_type):
-    """x: clone(x), x and x as [3, 2]."""
+    """Return a program that maps x to clone(x), x, and x as [3, 2]."""
     values = [tensor([2, 3], 0, dtype=scalar_type), tensor([2, 3], 128, dtype=scalar_type),
               {"val": ("Null", {})}, tensor([3, 2], 256, dtype=scalar_type)]
     values += [int_value(3), int_value(2)]
@@ -118,7 +118,7 @@ def test_bfloat16_is_an_array_of_bits():
 
 
 def test_rounding_to_bfloat16():
-    """To nearest, halves to even; a NaN stays one."""
+    """Values round to the nearest, ties to even, and a NaN stays a NaN."""
     x = np.uint32([0x3F808000, 0x3F818000, 0x3F808001, 0x7F7FFFFF, 0x7F800001]).view(np.float32)
     assert to_bfloat16(x).tolist() == [0x3F80, 0x3F82, 0x3F81, 0x7F80, 0x7FC0]
     assert to_bfloat16(1.0).shape == () and np.isnan(from_bfloat16(0x7FC0))
@@ -130,7 +130,7 @@ def test_floats_for_bfloat16_are_rejected():
 
 
 class TorchTensor:
-    """As much of torch.Tensor as is used."""
+    """Stand in for the used part of torch.Tensor."""
 
     def __init__(self, dtype, array):
         self.dtype, self.array = f"torch.{dtype}", array

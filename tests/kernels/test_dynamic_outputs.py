@@ -1,7 +1,7 @@
 """Test dynamic outputs: every operator sets the sizes that follow from its inputs, within their bound.
 
-kernel_call.call makes each accepted call of any test with dynamic outputs, too, and rejects a bound of
-one element too few. This file has all operators, and the boards.
+kernel_call.call repeats each accepted call of any test with dynamic outputs, and expects a rejection if
+the bound is one element too small. This file tests all operators, and the boards.
 """
 
 import numpy as np
@@ -36,7 +36,8 @@ def test_every_operator_supports_dynamic_outputs_on_boards(board):
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_bounds_that_are_too_small_on_boards(board):
-    """Also of outputs without dims or elements, whose sizes fit any bound, and of those in place."""
+    """The calls include outputs without dims or elements, whose sizes fit any bound, and outputs in
+    place."""
     cases = [Case(operator, *arguments, spare=-1) for operator, arguments in EXAMPLES.items()]
     assert_same(board, cases)
     for case in cases:
@@ -67,7 +68,7 @@ SIZES = {"two dims": (2, 3), "one dim": (6,), "none": ()}
 
 
 def refusal(one):
-    """Error and reason of a call, (0, None) of one that runs."""
+    """Return error and reason of a call, or (0, None) of one that runs."""
     try:
         one.run()
     except KernelError as error:
@@ -76,7 +77,7 @@ def refusal(one):
 
 
 def relu(x, **dynamic):
-    """The error and sizes of a relu of x to an output of the same rank."""
+    """Return the error and the sizes of a relu of x to an output of the same rank."""
     out = np.zeros_like(x)
     one = Call("aten::relu.out", [x, out])
     one.make_dynamic(out, **dynamic)
@@ -100,13 +101,13 @@ def test_no_elements_fit_any_bound():
 
 
 def test_sizes_beside_0_are_at_most_those_of_a_memory():
-    """Else a kernel could walk over 2**62 rows without an element."""
+    """Otherwise a kernel could loop over 2**62 rows without an element."""
     error, _, reason = relu(np.ones((70000, 0, 70000), np.float32), spare=0)
     assert (error, reason) == ("InvalidArgument", ABOVE_BOUND)
 
 
 def test_a_product_of_sizes_does_not_overflow():
-    """Twice 2**16 are 2**32 elements, which is 0 in 32 bits."""
+    """Two sizes of 2**16 have 2**32 elements, which is 0 in 32 bits."""
     out = np.zeros((1, 1), np.float32)
     one = Call("aten::full.out", [[1 << 16, 1 << 16], 0.0, out])
     one.make_dynamic(out, 0)

@@ -19,7 +19,7 @@ def trunc_divide(x, y):
     return quotient if x.dtype.kind == "f" else quotient * np.sign(x) * np.sign(y)
 
 
-# Operator: function of two arrays of the dtype computed in; the dtypes in which it does not compute.
+# Operator: function of two arrays of the computation's dtype; the dtypes in which it does not compute.
 SAME = {
     "mul.out": (lambda x, y: x * y, []),
     "maximum.out": (np.maximum, []),
@@ -299,7 +299,7 @@ def test_a_divisor_that_the_output_overwrites_by_zero_ends_in_a_number(operator)
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
 def test_shifts(dtype):
-    """By as many places as the dtype has, or more, all bits are gone but the sign."""
+    """A shift by at least as many places as the dtype has bits leaves only the sign."""
     x = np.array([1, 3, 100, 127, 0], dtype)
     x = np.concatenate([x, -x, ~x])
     bits = x.dtype.itemsize * 8

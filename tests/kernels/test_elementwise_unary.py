@@ -90,7 +90,7 @@ def test_functions_of_floats_convert_integers_to_float32(name):
 
 
 def clamp(x, low, high):
-    """NaN gives NaN; the upper bound wins."""
+    """Clamp as PyTorch does: NaN gives NaN, and the upper bound wins."""
     if any(isinstance(b, float) and np.isnan(b) for b in (low, high)):
         return np.full_like(x, np.nan)
     y = x if low is None else np.where(x < low, np.array(low, x.dtype), x)
@@ -118,7 +118,7 @@ def test_clamp(bounds, dtype):
 
 
 def rounded(x, decimals):
-    """To decimals, as PyTorch does: the same bits."""
+    """Round to decimals as PyTorch does, to the bit."""
     power = np.array(float(f"1e{abs(decimals)}")).astype(x.dtype)
     return np.asarray(np.rint(x / power) * power if decimals < 0 else np.rint(x * power) / power)
 
@@ -127,7 +127,7 @@ def rounded(x, decimals):
 @pytest.mark.parametrize("decimals, expected", [
     (0, [2, -4, 1234]), (1, [2.2, -3.8, 1234.5]), (-2, [0, 0, 1200]), (-400, [np.nan] * 3)])
 def test_round_to_decimals(decimals, expected, dtype):
-    """Halves of the product to even."""
+    """Halves of the product round to even."""
     x = np.array([2.25, -3.75, 1234.5], dtype)
     result = call("aten::round.decimals_out", x, decimals, np.zeros_like(x))
     np.testing.assert_array_equal(result, np.array(expected, dtype))

@@ -19,14 +19,14 @@ FUNCTION = re.compile(r"(?m)^((?:PT_MUST_USE |static |inline |NOINLINE |NOT_INLI
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
 def test_no_code_is_kept_while_a_kernel_goes_on(path):
-    """A code in a variable lets what follows run on values that were not read."""
+    """If a kernel stored the code and went on, it would compute with values that were never read."""
     kept = [line for line in path.read_text().splitlines()
             if re.search(r"(?<![\w.>])error = |!error\b|\bint error =", line)]
     assert kept == []
 
 
 def compile_with_checked_codes(folder, path):
-    """Return the warnings about codes that a file ignores, of functions of its own as of others."""
+    """Return the warnings about codes that a file ignores, from its own functions and from others."""
     command = ["gcc", "-std=gnu99", "-DPT_ANY_CORE", "-S", "-o", "/dev/null", "-Wunused-result"]
     found = subprocess.run([*command, f"-I{folder / 'include'}", f"-I{folder}", path],
                            capture_output=True, text=True)

@@ -1,5 +1,7 @@
-"""Test Fourier transforms: error bounds, sizes, memory, and errors. numpy.fft in float64 is the
-reference; random calls are those of tests/kernels/oracles/complexes.py."""
+"""Test Fourier transforms: error bounds, sizes, memory, and errors.
+
+numpy.fft in float64 is the reference; tests/kernels/oracles/complexes.py makes random calls.
+"""
 
 import re
 

@@ -10,7 +10,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
 
 def sample():
-    """Floats of every exponent and sign, denser where the functions bend, and the special ones."""
+    """Return floats of every exponent and sign, more of them near bends of the functions, and special
+    ones."""
     patterns = np.arange(0, 2**32, 12289, dtype=np.uint64).astype(np.uint32).view(np.float32)
     dense = [np.linspace(-limit, limit, 60001) for limit in (1, 4, 15, 110)]
     special = [0.0, -0.0, np.inf, -np.inf, np.nan, 2**-149, 1.1754942e-38, 2**23, 2**23 - 0.5]
@@ -30,7 +31,7 @@ def erf(x):
 
 
 def ulps(result, expected):
-    """Distance to the float64 `expected` in units of its last place as a float32."""
+    """Return the distance to the float64 `expected` in units of its last place as a float32."""
     rounded = expected.astype(np.float32)
     unit = np.abs(np.spacing(np.where(np.isfinite(rounded), rounded, 3e38))).astype(np.float64)
     error = np.abs(result.astype(np.float64) - expected) / unit
@@ -38,7 +39,7 @@ def ulps(result, expected):
     return np.where(same, 0, np.where(np.isnan(error), np.inf, error))
 
 
-# Largest errors found, rounded up: the header of float_math states them.
+# Largest errors found, rounded up. The header of float_math lists them.
 FUNCTIONS = {
     "exp": (np.exp, 1.0),
     "expm1": (np.expm1, 1.6),
@@ -78,7 +79,7 @@ def test_error(name):
 
 
 def test_angles_of_points():
-    """All quadrants, zeros of either sign and infinities."""
+    """The points are in all quadrants, and have zeros of either sign and infinities."""
     special = np.float32([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 1e-45, 3e38])
     some = np.concatenate([np.random.default_rng(1).normal(size=3000).astype(np.float32), special])
     for y, x in ((X, np.random.default_rng(0).permutation(X)),
@@ -120,7 +121,7 @@ def test_logarithms_of_powers_are_exact():
 
 
 def test_angles_of_every_size():
-    """The reduction is right up to the largest float, also next to multiples of pi / 2."""
+    """The reduction is exact up to the largest float, also next to multiples of pi / 2."""
     multiples = (np.arange(1, 2000) * (np.pi / 2)).astype(np.float32)
     large = np.ldexp(np.float32(1.2345678), np.arange(128)).astype(np.float32)
     x = np.concatenate([multiples, large, -large])

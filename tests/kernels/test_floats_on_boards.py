@@ -1,4 +1,4 @@
-"""Test float32 convolutions, matrix products and rows: the bits of every core are those of the twin."""
+"""Test float32 convolutions, matrix products and rows: the bits of every core equal the twin's."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from support.board_call import BOARDS, Case, assert_same, call_on_board
 from support.kernel_call import Tensor
 from test_convolution import BACKWARD, CHANNELS_LAST, OPERATOR, out_size, random
 
-# The board with vectors, which take subnormal numbers for 0.
+# The board with vectors, which treat subnormal numbers as 0.
 HELIUM = "mps3-an547"
 
 
@@ -24,7 +24,7 @@ def convolution(x, w, bias, stride, padding, dilation, groups=1, transposed=Fals
 
 
 def random_convolution(rng, dims=None, widest=20):
-    """Any geometry, with channels and widths around the sizes of blocks."""
+    """Return a convolution of any geometry, with channels and widths around the sizes of blocks."""
     dims = dims or int(rng.choice([1, 2, 2, 2]))
 
     def each(*choices):
@@ -65,7 +65,7 @@ def test_volumes(board):
 
 
 def gradients_of(case, rng):
-    """The call that gives all gradients of a call of a convolution, in its dim orders."""
+    """Return the call that computes all gradients of a convolution, in the dim orders of its call."""
     x, w, bias, *given, out = case.arguments
     grad = Tensor(random(rng, out.array.shape), out.dim_order)
     outputs = [Tensor(np.zeros_like(one.array), one.dim_order) for one in (x, w)]
@@ -80,7 +80,8 @@ def test_gradients_of_convolutions(board):
 
 
 def padded_lines():
-    """3x3 with a padding of 1: all widths around those of blocks, and lines of one kernel row."""
+    """Yield 3x3 convolutions with a padding of 1: all widths around block sizes, and lines of one
+    kernel row."""
     rng = np.random.default_rng(6)
     for width in range(1, 14):
         for height, channels in ((1, 4), (2, 5), (5, 8)):
@@ -114,13 +115,13 @@ def test_matrices(board):
 
 
 def small(rng, shape, exponent):
-    """Values around a power of 10."""
+    """Return values around a power of 10."""
     scale = 10.0 ** rng.uniform(exponent - 2, exponent + 1, shape)
     return (random(rng, shape) * scale).astype(np.float32)
 
 
 def subnormal_cases():
-    """Normal numbers with subnormal products, and subnormal numbers."""
+    """Yield normal numbers with subnormal products, and subnormal numbers."""
     rng = np.random.default_rng(8)
     for exponents in ((-20, -20), (0, -40), (-40, 0)):
         for channels, kernel, groups in ((8, 3, 1), (8, 1, 1), (8, 3, 8), (6, 2, 2), (9, 3, 3)):
@@ -143,7 +144,7 @@ def test_subnormal_numbers(board):
 
 
 def test_one_subnormal_number_costs_a_second_sum():
-    """Only then; and vectors are what is counted else."""
+    """Without subnormal numbers there is no second sum, and the count is that of vectors."""
     rng = np.random.default_rng(9)
     x, w = random(rng, (1, 32, 8, 8)), random(rng, (32, 32, 1, 1))
     tiny = x.copy()
@@ -181,7 +182,7 @@ def test_rows(board):
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_functions(board):
-    """Numbers of every size; NaN is compared by its bits."""
+    """The numbers have every size; NaN is compared by its bits."""
     sample = test_float_math.X[::97].copy()
     cases = [Case(f"aten::{name}.out", sample, np.zeros_like(sample))
              for name in test_float_math.FUNCTIONS]

@@ -1,5 +1,8 @@
-"""Compare grid_sampler_2d with numpy, with every interpolation and padding. Positions are computed in
-the dtype, as in PyTorch, so that the same ones lie midway between two pixels; values in float64."""
+"""Compare grid_sampler_2d with numpy, with every interpolation and padding.
+
+Positions are computed in the dtype, as in PyTorch, so that the same ones lie midway between two pixels.
+Values are computed in float64.
+"""
 
 import itertools
 
@@ -76,7 +79,7 @@ def test_grid_sampler(mode, padding, align, dtype):
 @pytest.mark.parametrize("padding", [ZEROS, BORDER, REFLECTION])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_places_that_are_none(mode, padding, dtype):
-    """NaN, infinities and what is far beyond int32 stay within the image."""
+    """NaN, infinities and positions far beyond int32 read only pixels of the image."""
     image = np.ones((1, 1, 2, 3), dtype)
     grid = np.array([np.nan, np.inf, -np.inf, 3e38, -3e38, 1e12], dtype)
     grid = np.stack(np.meshgrid(grid, grid), -1)[None]

@@ -1,7 +1,7 @@
 """Test float16 and bfloat16: operators compute in float32 and round once, on every core.
 
-ExecuTorch's portable kernels do so element by element, too. Where they sum in the dtype itself (addmm,
-convolution, pooling, cumsum), picotorch sums in float32 and is closer to the exact result.
+ExecuTorch's portable kernels do so element by element, too. Some of them sum in the dtype itself
+(addmm, convolution, pooling, cumsum); picotorch sums in float32 and is closer to the exact result.
 """
 
 import itertools
@@ -28,8 +28,8 @@ from support.kernel_call import KernelError, Tensor, call
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
-# The operators with float32 tensors in their example without either dtype: by ExecuTorch's dialects,
-# as linear algebra in PyTorch, or because the output has a dtype of its own.
+# Operators without either dtype, although their example has float32 tensors: they belong to
+# ExecuTorch's dialects, or PyTorch's linear algebra, or their output has a fixed dtype.
 NOT_IN_HALVES = {name for name in EXAMPLES if name.startswith((
     "cortex_m::", "aten::linalg_", "aten::_linalg_", "picotorch::", "torchvision::"))} | {
     "aten::bincount.out"} | {
@@ -46,7 +46,8 @@ NOT_IN_HALVES |= {name for name in EXAMPLES if any(map(is_complex, EXAMPLES[name
 
 
 def has_floats(operator):
-    """Views are of any dtype: they do not count."""
+    """Return True if the operator's example has floats. Views accept any dtype, so they do not
+    count."""
     def found(argument):
         return any(map(found, argument)) if isinstance(argument, list | tuple) else is_float(argument)
 
@@ -54,19 +55,19 @@ def has_floats(operator):
 
 
 OPERATORS = [name for name in EXAMPLES if has_floats(name) and name not in NOT_IN_HALVES]
-# grid_sampler rounds positions, too, as PyTorch does, and random numbers have the bits of the dtype:
+# grid_sampler rounds positions, too, as PyTorch does, and random numbers have the bits of the dtype.
 # test_grid_sampler.py and test_random.py test them.
 NOT_ROUNDED_ONCE = ("aten::grid_sampler_2d.out", "aten::rand.out", "aten::rand_like.out")
 ROUNDED_ONCE = [name for name in OPERATORS if name not in NOT_ROUNDED_ONCE]
 
-# What adds to elements of the output one after the other rounds each sum, as PyTorch does.
+# Operators that add repeatedly to elements of the output round each sum, as PyTorch does.
 ADDING = ("aten::index_put.out", "aten::index_put_", "aten::scatter_add.out",
           "aten::max_pool2d_with_indices_backward.grad_input")
 EPSILON = {HALF: 2.0**-11, BFLOAT16: 2.0**-8}
 
 
 def in_dtype(operator, arguments, dtype):
-    """The arguments with float32 tensors of the dtype, and the dtype where an argument says it."""
+    """Return the arguments with float32 tensors converted to the dtype, and with the dtype's code."""
     arguments = [as_dtype(a, dtype) for a in arguments]
     if operator == "quantized_decomposed::dequantize_per_token.out":
         arguments[-2] = CODES[dtype]
@@ -80,7 +81,7 @@ def flat(result):
 
 
 def assert_rounded(operator, arguments, dtype):
-    """In the dtype the call gives what it gives in float32, rounded."""
+    """Assert that the call in the dtype has the results of float32, rounded."""
     wanted = flat(call(operator, *[exact(a, dtype) for a in arguments]))
     given = flat(call(operator, *in_dtype(operator, arguments, dtype)))
     for one, other in zip(given, wanted, strict=True):
@@ -100,7 +101,7 @@ def assert_rounded(operator, arguments, dtype):
 
 
 def convert(x, to):
-    """The array or Tensor as an array of the dtype, by _to_copy."""
+    """Convert an array or Tensor with _to_copy, and return an array of the dtype."""
     array = getattr(x, "array", x)
     out = Tensor(np.zeros(array.shape, "uint16" if to == BFLOAT16 else to), dtype=CODES[to])
     return call("aten::_to_copy.out", x, False, None, out)
@@ -120,7 +121,7 @@ def test_all_values_to_float32_and_back(dtype):
 
 @pytest.mark.parametrize("dtype", HALVES)
 def test_float32_is_rounded_to_the_nearest(dtype):
-    """Round numbers between two neighbours: exactly in the middle, and the float32s beside that."""
+    """The numbers are exactly in the middle of two neighbours, or the next float32 to either side."""
     numbers = from_bits(to_bits(np.geomspace(1e-9, 7e4, 20000), dtype), dtype)
     following = from_bits((to_bits(numbers, dtype).view(np.uint16) + 1).astype(np.uint16).view(
         np.float16 if dtype == HALF else np.uint16), dtype)
@@ -141,7 +142,7 @@ OTHERS = ["bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float6
 @pytest.mark.parametrize("dtype", HALVES)
 @pytest.mark.parametrize("other", OTHERS)
 def test_between_all_dtypes(dtype, other):
-    """By way of float32, as PyTorch converts."""
+    """The conversion goes through float32, as in PyTorch."""
     values = np.array([0, 1, 2, 3, 100, 127, 255, 257, 2049, 32767, 70000, 2**31 + 2**20 + 1, 2**62])
     x = np.concatenate([values, -values]).astype(other)
     np.testing.assert_array_equal(from_bits(convert(x, dtype), dtype),
@@ -162,7 +163,7 @@ def test_between_each_other():
 
 
 def test_operators_that_support_halves():
-    """The table of operators and dtypes: these two sets."""
+    """The operators that support each dtype are exactly the ones in the table."""
     for operator, dtype in itertools.product(EXAMPLES, HALVES):
         if not has_floats(operator):
             continue
@@ -202,7 +203,7 @@ def test_on_boards(board):
 
 
 def test_long_sums():
-    """In float32 throughout: in float16 itself a sum of ones would stay at 2048."""
+    """The sum is computed in float32: in float16 itself a sum of ones would stay at 2048."""
     ones = np.ones((3, 5000), np.float32)
     for dtype in HALVES:
         for operator in ("sum.IntList_out", "mean.out"):
@@ -234,7 +235,7 @@ def of(dtype, *values):
 
 @pytest.mark.parametrize("one, other", [p for p in itertools.product(MIXED, MIXED) if {*p} & {*HALVES}])
 def test_promotion(one, other):
-    """1/3 tells which dtype the quotient is rounded to."""
+    """1/3 distinguishes the dtypes to which the quotient may be rounded."""
     result = promoted(one, other)
     given = convert(of(result, 0), result)  # an empty array of that kind
     out = Tensor(np.zeros_like(given), dtype=CODES[result])
@@ -258,7 +259,7 @@ def test_numbers_and_0d_tensors_do_not_promote(dtype):
     np.testing.assert_array_equal(from_bits(given, dtype), rounded(np.float32([1, 2]) * tenth, dtype))
 
 
-# ---- refusals
+# ---- rejections
 
 X = np.ones((2, 3), np.float32)
 

@@ -1,5 +1,8 @@
 """Test inverses, linear equations, determinants and factors of matrices: singular, empty, large and odd
-matrices, and errors. Random calls are those of tests/kernels/oracles/linear_algebra.py."""
+matrices, and errors.
+
+tests/kernels/oracles/linear_algebra.py makes random calls.
+"""
 
 import numpy as np
 import pytest
@@ -82,7 +85,7 @@ def random(*sizes, dtype="float32"):
 
 
 def assert_near(one, other, ulps, size=1):
-    """The difference, in units of the last place of `size`."""
+    """Assert that the difference is at most `ulps` units of the last place of `size`."""
     bound = ulps * size * np.finfo(one.dtype).eps
     np.testing.assert_allclose(one.astype(float), other, 0, bound)
 
@@ -170,7 +173,7 @@ def test_the_logarithm_of_a_determinant_beyond_float32():
 
 
 def test_signs_of_a_factor_r():
-    """LAPACK's: the opposite of what stands there, but where nothing is below."""
+    """The signs are LAPACK's: opposite to the diagonal, except if all elements below are 0."""
     q, r = qr(np.float32([[3, 1], [4, 1]]))
     np.testing.assert_allclose(r, [[-5, -1.4], [0, -0.2]], 1e-5)
     np.testing.assert_allclose(q @ r, [[3, 1], [4, 1]], 1e-5)
@@ -196,7 +199,7 @@ def test_one_vector_for_all_matrices_and_one_for_each():
         np.testing.assert_array_equal(found[0], [[1, 2], [0.5, 1]])
 
 
-# ---- nothing
+# ---- empty matrices
 
 @pytest.mark.parametrize("batch", [(), (2,), (0,), (0, 3)])
 @pytest.mark.parametrize("n", [0, 2])
@@ -241,12 +244,12 @@ def test_orthogonal_factors_of_nothing_are_identities(rows, columns):
     assert s.shape == (2, 0)
 
 
-# ---- large and ill-conditioned ones
+# ---- large and ill-conditioned matrices
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [16, 64])
 def test_large_matrices(n, dtype):
-    """Residuals in ulp of the largest norm, as LAPACK has them, and some more."""
+    """The residuals are in ulps of the largest norm, as LAPACK's, with some tolerance."""
     a = random(n, n, dtype=dtype)
     size = np.linalg.norm(a, 2)
     found, info = inverse(a)
@@ -278,7 +281,7 @@ def test_large_matrices(n, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ill_conditioned_matrices(dtype):
-    """Hilbert's: what comes out is wrong by as much as must be, and solves what is asked."""
+    """For Hilbert's matrices the solution has a large unavoidable error, but a small residual."""
     n = 12
     a = (1 / (np.arange(n)[:, None] + np.arange(n) + 1)).astype(dtype)
     b = a.sum(1, keepdims=True)
@@ -309,7 +312,7 @@ def test_vectors_are_orthonormal_where_singular_values_are_0(a, full):
 
 @pytest.mark.parametrize("scale", [2.0**-140, 2.0**-120, 2.0**125])
 def test_numbers_whose_squares_overflow_or_vanish(scale):
-    """All but roundings of what is subnormal is the same times the scale."""
+    """The results scale with the matrix, except for roundings of subnormal numbers."""
     a = np.float32([[1, 0.5, 0.25], [0.5, 1, 0.75], [0.25, 0.75, 1]])
     small = np.float32(a * np.float32(scale))
     bound = max(scale * 1e-6, 2.0**-146)
@@ -319,12 +322,12 @@ def test_numbers_whose_squares_overflow_or_vanish(scale):
     np.testing.assert_allclose(q.astype(float) @ r, small, 0, 4 * bound)
 
 
-# ---- numbers that are none
+# ---- NaN and infinities
 
 @pytest.mark.parametrize("odd", [NAN, INF, -INF])
 @pytest.mark.parametrize("operation", [svd, eigh])
 def test_a_number_that_is_not_finite_is_an_error(odd, operation):
-    """As in PyTorch, whose svd and eigh raise an error."""
+    """PyTorch's svd and eigh raise an error, too."""
     a = np.eye(3, dtype=np.float32)
     a[2, 1] = odd
     with pytest.raises(KernelError, match="^InvalidArgument in run: a matrix has an infinity or"):
@@ -417,7 +420,7 @@ def test_a_matrix_that_scratch_does_not_hold():
 
 
 def test_outputs_in_the_order_of_columns():
-    """As the exporter writes them: LAPACK's order."""
+    """The exporter writes outputs in this order, which is LAPACK's."""
     a = random(4, 4) + 4 * np.eye(4, dtype=np.float32)
     found, _ = call("aten::linalg_inv_ex.inverse", a, False, Tensor(np.zeros_like(a), (1, 0)), infos())
     np.testing.assert_array_equal(found, inverse(a)[0])

@@ -19,7 +19,7 @@ from test_operators_on_boards import GEOMETRIES, dialect_cases, layers
 
 NAMES = ("conv2d", "depthwise_conv2d", "linear", "add", "avg_pool2d", "max_pool2d", "softmax")
 M4 = "mps2-an386"
-# Bytes of scratch memory, out of the bytes that a check requests.
+# Bytes of scratch memory, as a function of the bytes that a check requests.
 SIZES = {
     "none": lambda asked: 0,
     "15 B": lambda asked: min(15, asked),
@@ -27,11 +27,11 @@ SIZES = {
     "half": lambda asked: asked // 2,
     "one less": lambda asked: max(0, asked - 1),
 }
-SHARES = 3  # of the calls on the twin, one a test
+SHARES = 3  # the number of tests that share the calls on the twin
 
 
 def all_cases():
-    """Calls without a scratch tensor: what they need is temp memory."""
+    """Yield calls without a scratch tensor, so that they use temp memory."""
     for case in some_cases():
         arguments = list(case.arguments)
         if "conv2d" in case.operator and "transpose" not in case.operator:
@@ -50,7 +50,7 @@ def some_cases():
 
 
 def with_less(case, size):
-    """The call with so much of the temp memory that it asks for."""
+    """Return the call with a part of the temp memory that it requests."""
     return Case(case.operator, *case.arguments, pack_weights=case.pack_weights,
                 exactly=size(case.on_twin().scratch))
 
@@ -70,8 +70,8 @@ def test_the_twin_has_the_same_bytes(share):
 @pytest.mark.thorough
 @pytest.mark.parametrize("board", BOARDS)
 def test_boards_have_the_same_bytes(board):
-    """Guard bytes behind the temp memory are checked, too. Each call has one of the sizes, another one
-    on each board: the calls of an operator have all of them."""
+    """Each call has one of the sizes, a different one on each board, so the calls of an operator cover
+    all sizes. The test checks guard bytes behind the temp memory, too."""
     sizes, first = list(SIZES.values()), BOARDS.index(board)
     assert_same(board, [with_less(case, sizes[(first + i) % len(sizes)])
                         for i, case in enumerate(all_cases())])

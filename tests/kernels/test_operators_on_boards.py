@@ -1,4 +1,4 @@
-"""Test operators on all cores: the bytes and errors of every board are those of the twin."""
+"""Test operators on all cores: the bytes and errors of every board equal the twin's."""
 
 import dataclasses
 
@@ -71,7 +71,8 @@ def test_random_calls_equal_integer_arithmetic(name):
 
 @pytest.mark.parametrize("stride", [[1, 2], [1, 9], [2, 1], [9, 1], [9, 9]])
 def test_a_stride_may_lead_beyond_the_only_window(stride):
-    """A kernel of one tap takes one pixel of each row or column, all of a stride of 1."""
+    """A kernel of one tap reads one pixel of each row or column if the stride exceeds the image, and
+    all with a stride of 1."""
     x = channels_last(np.arange(24, dtype=np.int8).reshape(1, 4, 3, 2))
     weights = np.arange(20, dtype=np.int8).reshape(5, 1, 1, 4)
     numbers = [None, stride, [0, 0], [1, 1], 0, 0, np.full(5, 1 << 30, np.int32),
@@ -108,7 +109,7 @@ GEOMETRIES = {
 
 
 def layers(channels, size, kernel, *window):
-    """A convolution and depthwise ones, with the offset 3 and zero points of -2."""
+    """Yield a convolution and depthwise ones, with the offset 3 and zero points of -2."""
     outputs = [max(0, (n + 2 * p - d * (k - 1) - 1) // s + 1)
                for n, k, s, p, d in zip(size, kernel, *window, strict=True)]
     draw = random_operators.Draw([channels, *size])
@@ -138,7 +139,8 @@ def test_geometries(kind, board):
 
 
 def operands_at_the_end():
-    """Each operator once for each of its inputs, which then lies at the end of what can be read."""
+    """Yield each operator once for each of its inputs, with that input at the end of readable
+    memory."""
     for operator, arguments in example_calls.EXAMPLES.items():
         case = Case(operator, *arguments)
         outputs = {id(output) for output in case.outputs}

@@ -1,7 +1,7 @@
 """Compare every operator with numpy, for random dtypes, shapes, layouts and values.
 
-kernel_call.call runs each of these calls with dynamic outputs, too, and checks all guard bytes.
-make check runs less than half as many calls as make test. EXAMPLES=50 in the environment multiplies the
+kernel_call.call repeats each of these calls with dynamic outputs, and checks all guard bytes. make
+check runs less than half as many calls as make test. EXAMPLES=50 in the environment multiplies the
 number of calls, which differ each time. Boards have the twin's results, and leave their guard bytes
 unchanged, too.
 """
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.check, pytest.mark.filterwarnings("ignore::RuntimeWarn
 
 TIMES = int(os.environ.get("EXAMPLES", 1))
 EXAMPLES = 8 if os.environ.get("PICOTORCH_TESTS") == "check" else 20
-MORE = {"aten::convolution.out": 10}  # times as many
+MORE = {"aten::convolution.out": 10}  # factors of the number of calls
 
 
 def test_every_operator_has_an_oracle():
@@ -60,7 +60,8 @@ def case(operator, seed):
 
 
 def same(result, other):
-    """Both were accepted and gave the same bytes, or NaN: each processor makes its own."""
+    """Return True if both calls were accepted with the same bytes, or NaN, whose bits depend on the
+    processor."""
     pairs = zip(result.outputs, other.outputs, strict=True)
     return result.error is other.error is None and all(bits(a) == bits(b) for a, b in pairs)
 

@@ -37,7 +37,7 @@ def fixture():
 
 @pytest.fixture(scope="module")
 def needed(fixture):
-    """Measure as `picotorch size --pack-weights` does, without a board."""
+    """Return the pool sizes that `picotorch size --pack-weights` reports, without a board."""
     return sizing.measure(fixture.pte, NAME, "forward", [], True).needs
 
 
@@ -144,7 +144,7 @@ def test_cores_differ_in_packed_weights_only():
     parts = [result.pool[len(records) :] for result in results[1:]]
     assert all(result.pool[: len(records)] == records for result in results)
     assert [len(part) for part in parts] == [results[0].packed] * 4
-    assert len(set(parts)) == 3  # nothing for M3 and M55
+    assert len(set(parts)) == 3  # M3 and M55 pack nothing
     assert len({result.outputs[0].tobytes() for result in results}) == 1
 
 
@@ -177,7 +177,7 @@ int main(void) {
 
 
 def test_the_rounding_of_any_shift_is_a_number(tmp_path):
-    """Loops read shifts from a .ptm file that may leave them out: no shift is undefined."""
+    """Loops read shifts from a .ptm file that may omit them, so every shift needs a defined result."""
     (tmp_path / "main.c").write_text(ROUNDING)
     subprocess.check_call(["gcc", "-std=c99", "-fsanitize=undefined", "-fno-sanitize-recover=all",
                            "-static-libubsan", f"-I{c_sources.KERNELS}", "-o", tmp_path / "main",

@@ -21,13 +21,13 @@ def constant(values):
 
 
 def assert_same_packed(board, cases):
-    """The same as the twin makes, and with packed weights, too."""
+    """Compare a board with the twin, without and with packed weights."""
     assert_same(board, cases)
     assert_same(board, [Case(CONVOLUTION, *case.arguments, pack_weights=True) for case in cases])
 
 
 def convolution(x, w, bias, multipliers, shifts, offset=128, out_offset=-128, padding=0, scratch=0):
-    """A case of stride 1: x (1, C, H, W), w (N, KH, KW, C)."""
+    """Return a convolution of stride 1 with x (1, C, H, W) and w (N, KH, KW, C)."""
     height, width = (x.shape[2 + i] + 2 * padding - w.shape[1 + i] + 1 for i in (0, 1))
     out = Tensor(np.full((1, len(w), height, width), 77, np.int8), CHANNELS_LAST)
     return Case(CONVOLUTION, Tensor(x, CHANNELS_LAST), Tensor(w, constant=True),
@@ -107,8 +107,8 @@ def test_two_minimum_weights_beside_each_other(board):
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_channels_packed_in_temp_memory(board):
-    """Temp memory for all channels of layers of many pixels, for some, and for none; channels with two
-    least weights beside each other between them."""
+    """Layers of many pixels have temp memory for all channels, for some, or for none. Some channels
+    have two adjacent weights of -128."""
     rng = np.random.default_rng(7)
     cases = []
     for depth, kernel, groups in ((48, 1, 1), (67, 1, 2), (6, 3, 1), (16, 3, 1), (7, 3, 2)):
@@ -128,7 +128,7 @@ def test_channels_packed_in_temp_memory(board):
 
 @pytest.mark.parametrize("board", BOARDS)
 def test_sums_beside_halves(board):
-    """Sums that lie next to the boundaries of outputs, and some beyond all outputs."""
+    """The sums lie next to the boundaries of outputs, and some beyond all outputs."""
     rng = np.random.default_rng(4)
     x = np.full((1, 2, 2, 3), -5, np.int8)
     x[..., 0] = int8(rng, 1, 2, 2)

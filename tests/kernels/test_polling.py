@@ -1,5 +1,5 @@
 """Test that kernels poll: no instruction runs for long without a poll, and it ends at once if the poll
-requests that."""
+requests the end."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_all_operators_are_here():
 def test_a_long_call_polls_and_can_be_ended(operator, arguments):
     count, ended = poll_through(operator, arguments)
     assert ended is None
-    assert count > 3  # the first is the executor's
+    assert count > 3  # the first poll is the executor's
     for last in (2, 3, count):
         asked, ended = poll_through(operator, arguments, last)
         assert (asked, ended.stage, ended.name) == (last, "run", schema.ERROR_NAMES[ENDED])
@@ -58,13 +58,13 @@ PAIRS = np.zeros((64, 64))
     ("aten::_cdist_forward.out", (WIDE, WIDE, 3.0, None, PAIRS)),
 ])
 def test_functions_of_float64_poll_each_256_elements(operator, arguments):
-    """Without an FPU for doubles each takes up to 20,000 instructions."""
+    """Without an FPU for doubles, each element takes up to 20,000 instructions."""
     count, ended = poll_through(operator, arguments)
     assert ended is None
     assert count > WIDE.size / 256
 
 
-# ---- in parts
+# ---- computation in parts
 
 CHANNELS_LAST = (0, 2, 3, 1)
 
@@ -74,7 +74,7 @@ def int8(rng, *sizes):
 
 
 def scaling(rng, outputs):
-    """multipliers and shifts"""
+    """Return multipliers and shifts."""
     return (Tensor(rng.integers(1 << 30, (1 << 31) - 1, outputs).astype(np.int32), constant=True),
             Tensor(rng.integers(-9, -6, outputs).astype(np.int32), constant=True))
 
@@ -98,7 +98,8 @@ def depthwise(rng, x, padding, stride=1):
 
 @pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
 def test_images_in_parts_are_the_same(board):
-    """More products than lie between two polls: some rows at a time, and parts of a row."""
+    """The image has more products than are allowed between two polls, so the kernel computes some rows
+    at a time, and parts of a row."""
     rng = np.random.default_rng(5)
     image, row = int8(rng, 1, 16, 50, 40), int8(rng, 1, 32, 2, 700)
     assert_same(board, [convolution(rng, image, 24, 3, 1), convolution(rng, image, 24, 3, 0),

@@ -1,4 +1,4 @@
-"""Test pools over two and three dims against windows of numpy, which oracles use too, and their
+"""Test pools over two and three dims against windows of numpy, which oracles use too. Test their
 errors."""
 
 import math
@@ -21,7 +21,8 @@ def count_windows(size, kernel, stride, padding, dilation, ceil_mode):
 
 
 def windows(shape, kernel, stride, padding, dilation, ceil_mode):
-    """Places in the output with the taps inside the input: (z, y, x), slices, rows, columns."""
+    """Yield the places of the output, each with its taps inside the input: (z, y, x), slices, rows,
+    columns."""
     sizes = shape[-len(kernel):]
     counts = [count_windows(*v, ceil_mode)
               for v in zip(sizes, kernel, stride, padding, dilation, strict=True)]
@@ -50,7 +51,7 @@ def avg_pool(x, kernel, stride, padding, ceil_mode, count_pad, divisor):
 
 
 def greatest(x, taps):
-    """The first greatest element at these places of each channel, and its index there."""
+    """Return the first maximum at these places of each channel, and its index there."""
     plane = np.arange(math.prod(x.shape[-len(taps):])).reshape(x.shape[-len(taps):])
     flat = x[..., *np.ix_(*taps)].reshape(*x.shape[:-len(taps)], -1)
     best = flat.argmax(-1)
@@ -186,7 +187,7 @@ def test_avg_pool2d_of_the_lowest_integer_by_minus_one_wraps():
 
 
 def backward(**changed):
-    """Pool one image of 4x4 backwards, in windows of 2x2 whose last elements are the greatest."""
+    """Pool one image of 4x4 backwards, in windows of 2x2 with the maximum at the end."""
     given = {"grad": np.arange(4, dtype=np.float32).reshape(1, 1, 2, 2), "x": IMAGE, "kernel": [2, 2],
              "stride": [], "padding": [0], "dilation": [1], "ceil": False,
              "indices": np.array([5, 7, 13, 15]).reshape(1, 1, 2, 2), "out": IMAGE}
@@ -206,7 +207,7 @@ def test_the_gradients_of_float16_are_added_as_such():
     grad = np.array([2048, 1, 1, 1], np.float16).reshape(1, 1, 2, 2)
     half = IMAGE.astype(np.float16)
     got = backward(grad=grad, x=half, indices=np.zeros((1, 1, 2, 2), np.int64), out=half)
-    assert got[0, 0, 0, 0] == 2048  # 2049 is none of float16
+    assert got[0, 0, 0, 0] == 2048  # float16 cannot represent 2049
 
 
 def test_no_image_has_no_gradient():

@@ -1,5 +1,5 @@
-"""Test operators on numbers: the results of ExecuTorch 1.5.1, and named errors where it ends the
-process."""
+"""Test operators on numbers: the results of ExecuTorch 1.5.1, and named errors where ExecuTorch ends
+the process."""
 
 import math
 
@@ -47,7 +47,7 @@ WRONG_TYPES = {
     "sym_ite": [(1, 3, 4), (0.5, 3, 4)],
 }
 
-# Where ExecuTorch ends the process or answers with a wrong number
+# Calls for which ExecuTorch ends the process or returns a wrong number
 INVALID = {
     "add": [(2**63 - 1, 1), (LOWEST, -1)], "sub": [(LOWEST, 1)], "mul": [(2**62, 4), (LOWEST, -1)],
     "floordiv": [(7, 0), (LOWEST, -1)], "mod": [(7, 0), (0, 0)], "neg": [(LOWEST,)],

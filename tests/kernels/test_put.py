@@ -31,7 +31,7 @@ def test_scatter_treats_0d_as_1d():
     np.testing.assert_array_equal(found, [4, 6])
 
 
-# ---- refusals: nothing is written
+# ---- rejections: nothing is written
 
 X, BIG = np.ones((2, 3), np.float32), np.zeros((2, 3), np.float32)
 FIRST, MASK, INTS = np.array([0]), np.array([True, False]), np.array([2, 1])

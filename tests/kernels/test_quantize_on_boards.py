@@ -9,7 +9,7 @@ SCALES = (1.0, 0.00784, 0.0078125, 3e-5, 700.0, 1e-36, 1e36, 1e-39)
 
 
 def values(rng, scale, n=1500):
-    """Halves and their neighbours, the range, bits at random, and what is not a number."""
+    """Return halves and their neighbours, the whole range, random bits, and NaN."""
     halves = (rng.integers(-300, 300, n) + 0.5) * scale
     near = halves.astype(np.float32).view(np.int32) + rng.integers(-4, 5, n).astype(np.int32)
     inside = rng.uniform(-200, 200, n) * scale

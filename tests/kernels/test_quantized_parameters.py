@@ -14,7 +14,7 @@ LEAST = np.float32(6.1e-5)
 
 
 def choose(x, low, high):
-    """Compute as ExecuTorch's kernel does: in double, but for the values."""
+    """Compute as ExecuTorch's kernel does: in double, from float values."""
     minimum = np.float32(min(x.min(initial=0), 0))
     maximum = np.float32(max(x.max(initial=0), 0))
     steps = high - low

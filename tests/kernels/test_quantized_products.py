@@ -10,7 +10,8 @@ PACKED = {"byte": 1, "4bit": 2, "2bit": 4}
 
 
 def unpack(weight, name):
-    """The first value of a byte is in the high bits of 4-bit, in the low bits of 2-bit weights."""
+    """Unpack weights. The first value of a byte is in the high bits of 4-bit, in the low bits of 2-bit
+    weights."""
     if name == "byte":
         return weight.astype("float32")
     shifts, offset = ((4, 0), 8) if name == "4bit" else ((0, 2, 4, 6), 2)

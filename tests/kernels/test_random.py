@@ -36,7 +36,7 @@ def test_statistics():
     u, n = rand((100000,)).astype(float), rand((100000,), operator=RANDN).astype(float)
     assert abs(u.mean() - 1 / 2) < 0.003 and abs(u.var() - 1 / 12) < 0.001
     assert abs(n.mean()) < 0.01 and abs(n.var() - 1) < 0.02 and abs((n**4).mean() - 3) < 0.1
-    assert np.histogram(u, 64, (0, 1))[0].std() < 60  # 40 of independent ones
+    assert np.histogram(u, 64, (0, 1))[0].std() < 60  # 40 for independent numbers
     assert abs(np.corrcoef(u[:-1], u[1:])[0, 1]) < 0.01
     assert abs(np.corrcoef(u, uniform(100000, 1))[0, 1]) < 0.01
 
@@ -79,7 +79,7 @@ def test_dropout_of_all_and_of_nothing():
 
 
 def test_dropout_in_any_dim_order():
-    """The output decides: its elements are drawn for as they lie in memory."""
+    """The numbers are drawn in the memory order of the output."""
     x = np.random.default_rng(1).normal(size=(2, 3, 4, 5))
     out, mask = call(DROPOUT, x, 0.5, True, channels_last(np.zeros_like(x)), np.zeros(x.shape, bool))
     np.testing.assert_array_equal(mask.transpose(0, 2, 3, 1).ravel(), uniform(120) >= 0.5)
@@ -124,12 +124,12 @@ def test_boards_draw_the_same(board):
     assert_same(board, list(random_cases()))
 
 
-# ---- their generator
+# ---- the generator
 
 
 @pytest.fixture
 def method():
-    """A method whose output are 6 random numbers, and which has no inputs."""
+    """Load a method without inputs, whose output are 6 random numbers."""
     values = [tensor([6], 0), {"val": ("IntList", {"items": [2]})}, {"val": ("Int", {"int_val": 6})}]
     made = program(plan(values, [instruction(0, 1, 0, 0)], [RAND], [], [0], [32]))
     return Runtime.get().load_program(made).load_method("forward")

@@ -1,5 +1,5 @@
-"""Test picotorch::gru and lstm: a layer has the bytes of its steps, and unsuitable arguments are
-rejected."""
+"""Test picotorch::gru and lstm: a layer has the bytes of its steps, and rejects unsuitable
+arguments."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ BATCH_FIRST, REVERSE, SEQUENCE, STATES = 7, 8, 9, 10  # arguments
 
 def random_layer(random, operator, steps, batch, width, hidden, biases=True, int8=False,
                  batch_first=False, reverse=False, sequence=True, states=False):
-    """The arguments of a layer, without outputs."""
+    """Return the arguments of a layer, without outputs."""
     rows = GATES[operator] * hidden
 
     def floats(*sizes):
@@ -45,7 +45,7 @@ def sigmoid(x):
 
 
 def layer(operator, given, *rest):
-    """output, h_n and perhaps c_n, in float64."""
+    """Return output, h_n and perhaps c_n, in float64."""
     *weights, batch_first, reverse, sequence = rest[: SEQUENCE]
     w_ih, w_hh, b_ih, b_hh = (0 if one is None else one.astype(np.float64) for one in weights[:4])
     scales = [1 if one is None else one.astype(np.float64)[:, None] for one in weights[4:]]
@@ -83,7 +83,7 @@ def linear(x, weight, bias):
 
 
 def step_by_operators(operator, x, weights, states):
-    """A step by the operators to which ExecuTorch's exporter takes it apart."""
+    """Compute a step with the operators into which ExecuTorch's exporter decomposes it."""
     w_ih, w_hh, b_ih, b_hh = weights
     shape, gates = states[0].shape, GATES[operator]
 
@@ -200,7 +200,7 @@ def test_steps_without_elements_are_limited(operator):
 
 @pytest.mark.parametrize("operator", GATES)
 def test_features_of_int8_weights_are_limited(operator):
-    """No call runs for long without a poll."""
+    """The limit ensures that no call runs for long without a poll."""
     for width in (1 << 14, (1 << 14) + 1):
         arguments = random_layer(np.random.default_rng(7), operator, 1, 1, width, 1, int8=True)
         if width == 1 << 14:

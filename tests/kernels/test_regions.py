@@ -46,14 +46,14 @@ def pooled(image, regions, *numbers, sizes=(1, 1, 1, 1)):
 
 
 def test_samples_outside_count_as_0():
-    """One of four lies in the image; those less than 1 beside it are its edge."""
+    """One of four samples lies in the image. Samples less than 1 outside count as the edge."""
     outside = np.float32([[0, -3, -3, 1, 1]])
     assert pooled(IMAGE + 1, outside, 1.0, 1, 1, 2, False).item() == 0.25
     assert pooled(IMAGE + 1, REGION * 0, 1.0, 1, 1, 1, True).item() == 1
 
 
 def test_the_samples_of_a_bin_follow_from_its_size():
-    """As many as elements of the image, if their number is not given."""
+    """If their number is not given, there is a sample for each element of the image."""
     for ratio in (0, -1, 2):
         assert pooled(IMAGE, REGION, 1.0, 1, 1, ratio, True).item() == IMAGE[0, 0, 1:3, 1:3].mean()
 

@@ -21,7 +21,7 @@ def test_searchsorted_goes_right_for_a_nan(sequence, values, left, right):
 
 
 def test_isin_compares_in_the_promoted_dtype():
-    """2^24 + 1 is no float32."""
+    """float32 cannot represent 2^24 + 1."""
     found = call("aten::isin.Tensor_Tensor_out", np.int64([2**24 + 1, 3]), np.float32([2**24]), False,
                  False, np.zeros(2, bool))
     assert found.tolist() == [True, False]
@@ -71,7 +71,7 @@ def test_powers_that_need_no_logarithm_are_exact(dtype):
 
 
 def test_roots_of_float16_are_powers():
-    """As PyTorch: of -0 and -inf no sign is left."""
+    """In PyTorch, too, the root of -0 or -inf has no sign."""
     odd = np.array([-0.0, -np.inf, 2.25], "float16")
     found = call("aten::pow.Tensor_Scalar_out", odd, 0.5, np.zeros_like(odd))
     np.testing.assert_array_equal(found, np.array([0, np.inf, 1.5], "float16"))
@@ -123,7 +123,7 @@ HISTC = "aten::histc.out"
 
 
 def test_the_histogram_of_equal_numbers_and_of_none():
-    """The range is one to each side; of none it is -1 to 1, as in PyTorch."""
+    """The range extends by one to each side. Without numbers it is -1 to 1, as in PyTorch."""
     for x, expected in (([2, 2], [0, 0, 2, 0]), ([], [0, 0, 0, 0]), ([0, 3], [1, 0, 0, 1])):
         assert call(HISTC, np.float32(x), 4, 0, 0, np.zeros(4, np.float32)).tolist() == expected
 
@@ -131,7 +131,7 @@ def test_the_histogram_of_equal_numbers_and_of_none():
 @pytest.mark.parametrize("x, low, high, expected", [
     ([0.7, 0.9], 0.7, 1, [1, 0, 1, 0]), ([0.3, 0.1], 0, 0.3, [0, 1, 0, 1])])
 def test_elements_at_the_ends_of_a_histogram_count(x, low, high, expected):
-    """The ends are float32s, too, as in PyTorch."""
+    """The ends are float32, too, as in PyTorch."""
     assert call(HISTC, np.float32(x), 4, low, high, np.zeros(4, np.float32)).tolist() == expected
 
 
@@ -146,7 +146,7 @@ def test_histograms_are_rejected(x, bins, low, high, words):
 
 
 def test_a_histogram_over_its_own_numbers_stays_inside():
-    """Elements change while they are counted."""
+    """The output is the input, so elements change while they are counted."""
     x = np.float32([0, 1, 2, 3])
     assert len(call(HISTC, x, 4, 0, 3, x)) == 4
 
@@ -158,8 +158,8 @@ def test_a_histogram_over_its_own_numbers_stays_inside():
     ([NAN, *[3, 1] * 8], 1, 16), ([NAN] * 17, NAN, 0)])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_the_smallest_of_the_most_frequent(x, value, index, dtype):
-    """No NaN equals another. Of equal elements the last is named. Of up to 16 elements the results are
-    those of PyTorch 2.13."""
+    """A NaN equals no other, and the index is that of the last of equal elements. Up to 16 elements
+    have the results of PyTorch 2.13."""
     values, indices = call("aten::mode.values", np.array(x, dtype), 0, False, np.zeros((), dtype),
                            np.zeros((), np.int64))
     np.testing.assert_array_equal(values, np.array(value, dtype))
@@ -179,7 +179,7 @@ ROWS = np.int32([[1, 2], [1, 2], [0, 2]])
 
 
 def test_slices_along_a_dim_have_an_inverse_and_counts_in_any_case():
-    """As the exporter plans them."""
+    """The exporter plans memory for them."""
     found = call(CONSECUTIVE, ROWS, False, False, -2, np.zeros((2, 2), np.int32),
                  np.zeros(3, np.int64), np.zeros(2, np.int64))
     assert [one.tolist() for one in found] == [[[1, 2], [0, 2]], [0, 0, 1], [2, 1]]
@@ -206,7 +206,7 @@ COUNTED = np.int32([1, 3, 1])
 
 
 def test_weights_are_added_in_the_order_of_the_elements():
-    """As float32s if they are, one after the other."""
+    """float32 weights are added as float32, one after the other."""
     weights = np.float32([1e8, 1, -1e8, 3])
     found = call(BINCOUNT, np.int8([0, 0, 0, 0]), weights, 0, np.zeros(1, np.float32))
     assert found.tolist() == [3]
@@ -244,7 +244,7 @@ def test_logcumsumexp_of_infinite_numbers():
 
 
 def test_an_output_that_overlaps_its_input_keeps_the_results():
-    """The order was found before: elements that change are not compared again."""
+    """The order is determined before, so elements that change are not compared again."""
     x = np.float32([2, 1, 2, 1])
     outputs = [np.zeros(2, np.float32), np.zeros(0, np.int64), np.zeros(2, np.int64)]
     found = call("aten::_unique2.out", x, True, False, True, *outputs)

@@ -1,5 +1,5 @@
-"""Test kernels with less scratch memory than their check requested: a run ends with an error before it
-reads or writes beside the memory, or runs without it and computes the same bytes."""
+"""Test kernels with less scratch memory than their check requested. A run ends with an error before it
+reads or writes outside the memory, or runs without the memory and computes the same bytes."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from support.kernel_call import Tensor
 KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 TOO_LITTLE = "needs more temp memory than its check asked for"
 WIDER = {"float32": "float64", "complex64": "complex128"}
-# The operators whose example, in some dtype, uses its requested memory. Others do without.
+# The operators whose example, in some dtype, uses the memory that it requests. Others can run without.
 ASKING = {f"aten::{name}" for name in """
     _fft_c2c.out _fft_c2r.out _fft_r2c.out _linalg_det.result _linalg_eigh.eigenvalues
     _linalg_slogdet.sign _linalg_solve_ex.result _linalg_svd.U _log_softmax.out _softmax.out
@@ -26,7 +26,7 @@ ASKING = {f"aten::{name}" for name in """
 
 
 def as_wide(argument):
-    """The argument with float64 for float32, and complex128 for complex64; also within lists."""
+    """Return the argument with float64 for float32, and complex128 for complex64, also within lists."""
     if isinstance(argument, list):
         return [as_wide(item) for item in argument]
     array = getattr(argument, "array", argument)
@@ -37,7 +37,7 @@ def as_wide(argument):
 
 
 def volume():
-    """Two taps along the depth."""
+    """Return a convolution with two taps along the depth."""
     x, weights = np.ones((1, 2, 3, 3, 4), np.float32), np.ones((3, 2, 2, 2, 2), np.float32)
     steps = [1, 1, 1], [0, 0, 0], [1, 1, 1]
     return (x, weights, None, *steps, False, [0, 0, 0], 1, np.zeros((1, 3, 2, 2, 3), np.float32))
@@ -49,7 +49,7 @@ def masked():
 
 
 def calls():
-    """Calls of all operators, and of some that ask for more with other arguments."""
+    """Yield calls of all operators, and of some that request more with other arguments."""
     yield from EXAMPLES.items()
     yield "aten::convolution.out", volume()
     yield "aten::index.Tensor_out", masked()
@@ -82,6 +82,7 @@ def test_a_run_uses_no_more_than_its_temp_memory(size):
 
 @pytest.mark.parametrize("family", ["portable", "quantized", "extra"])
 def test_kernels_find_their_scratch_by_pt_get_scratch(family):
-    """It compares the bytes that a run needs with those there are; a look at the context does not."""
+    """pt_get_scratch compares the bytes that a run needs with the available bytes; reading the context
+    does not."""
     paths = [path for path in (KERNELS / family).rglob("*") if path.suffix in (".c", ".h", ".inc")]
     assert paths and [path.name for path in paths if "->scratch" in path.read_text()] == []

@@ -1,4 +1,5 @@
-"""Test threads that share the loops of a layer: the bytes are those of one thread, for any number."""
+"""Test threads that share the loops of a layer: the bytes equal those of one thread, for any number of
+threads."""
 
 import time
 
@@ -45,7 +46,7 @@ def test_random_shapes_of_int8(monkeypatch, arguments, seed):
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("arguments", [float_convolution, float_depthwise, float_product])
 def test_random_shapes_of_floats(monkeypatch, arguments, seed):
-    """Shared or not: there are few products."""
+    """The layers are shared or not, since they have few products."""
     assert_same(monkeypatch, *arguments(seed))
 
 
@@ -99,8 +100,8 @@ def test_large_int8_convolutions(monkeypatch, kernel, stride, channels):
 
 
 def test_threads_compute_at_the_same_time(monkeypatch):
-    """The thread that executes is asked before the instruction, and before each part that it takes:
-    before the first it waits for the outputs of another one."""
+    """The executing thread polls before the instruction, and before each part. In the first of these
+    polls for a part it waits for the outputs of another thread."""
     monkeypatch.setattr(Context, "threads", 2)
     x, w = np.ones((8, 600), np.float32), np.ones((600, 600), np.float32)
     out = np.zeros((8, 600), np.float32)
@@ -131,7 +132,7 @@ def test_an_error_of_the_poll_ends_the_loop(monkeypatch):
 
 
 def test_other_threads_end_with_an_error(monkeypatch):
-    """They begin nothing of the loop any more, which may take them long."""
+    """Other threads begin no further part of the loop, since it could take long."""
     monkeypatch.setattr(Context, "threads", 2)
     out = np.zeros((200, 3000), np.float32)
     made = Call("aten::mm.out", [np.ones((200, 3000), np.float32), np.ones((3000, 3000), np.float32),
@@ -151,7 +152,8 @@ def test_other_threads_end_with_an_error(monkeypatch):
 
 
 def test_rows_with_much_work_are_not_shared(monkeypatch):
-    """An interrupt would wait for them: one thread is asked in the middle of a row."""
+    """An interrupt would wait for the threads, so one thread computes the row, and polls in the
+    middle."""
     monkeypatch.setattr(Context, "threads", 2)
     n, asked = Numbers(1), []
     bias, *scales = n.requantization(256, 9 * 900)

@@ -5,7 +5,7 @@ import pytest
 from support.kernel_call import KernelError, call
 from support.selected import hard_to_select, topk_indices
 
-# From ExecuTorch's runtime: row, largest, sorted, indices
+# Results of ExecuTorch's runtime: row, largest, sorted, indices
 NAMED = [
     ("112300321133311130010202", True, True, [16, 3, 12, 11, 6, 10, 23, 21, 7]),
     ("333331200131232332312021", False, False, [23, 11, 9, 21, 8, 7, 5, 19, 14]),
@@ -21,7 +21,7 @@ NAMED = [
 
 
 def named(row, k, largest, is_sorted=True):
-    """The indices that topk gives; its values are the elements there."""
+    """Return the indices that topk returns; its values are the elements there."""
     values, indices = call("aten::topk.values", row, k, 0, largest, is_sorted, np.zeros(k, row.dtype),
                            np.zeros(k, np.int64))
     np.testing.assert_array_equal(values, row[indices])
@@ -52,7 +52,7 @@ def test_a_long_row(k, dtype):
 
 @pytest.mark.parametrize("k", [0, 1])
 def test_a_number(k):
-    """PyTorch gives the number itself, for either k."""
+    """PyTorch returns the number itself, for either k."""
     value, index = call("aten::topk.values", np.float32([2.5]).reshape(()), k, -1, True, True,
                         np.zeros((), np.float32), np.ones((), np.int64))
     assert (value, index) == (2.5, 0)

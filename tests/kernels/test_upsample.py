@@ -13,7 +13,7 @@ RESIZED = [([7, 12], None), ([3, 2], None), ([1, 1], None), ([5, 6], None), ([10
 
 
 def sizes_and_scales(image, sizes, factors):
-    """For height and width: size that comes out, input places an output place."""
+    """Return for height and width: the output's size, and input places per output place."""
     for d, n in enumerate(image.shape[2:]):
         size = sizes[d] if sizes else int(n * factors[d])
         yield size, np.float32(1 / (factors[d] if factors else size / n))
@@ -45,12 +45,13 @@ def bilinear(image, sizes, factors, align, wide=np.float64):
 
 
 def bilinear_cut(image, sizes, factors, align):
-    """Compute the result of integers: in float32, the same operations in the same order, cut."""
+    """Compute the result of integers: in float32 by the same operations in the same order, then
+    truncated."""
     return bilinear(image, sizes, factors, align, np.float32).astype(image.dtype)
 
 
 def means(n, size, factor, align):
-    """Weights of n input places for each of `size` output places, by PyTorch's rules."""
+    """Return weights of n input places for each of `size` output places, by PyTorch's rules."""
     if n == size:
         return np.eye(n, dtype=np.float32)
     scale = 1 / factor if factor else n / size
@@ -68,14 +69,14 @@ def means(n, size, factor, align):
 
 
 def antialiased(image, sizes, align, factors=(None, None)):
-    """In float64, as all is that follows from weights in float32."""
+    """Compute the result in float64 from weights in float32."""
     rows, columns = (means(n, size, factor, align) for n, size, factor in
                      zip(image.shape[2:], sizes, factors, strict=True))
     return rows.astype("float64") @ image.astype("float64") @ columns.T.astype("float64")
 
 
 def weights_of_bytes(n, size, align):
-    """Weights of n input places for each output place, as PyTorch rounds them, and their bits."""
+    """Return weights of n input places for each output place, rounded as in PyTorch, and their bits."""
     scale = ((n - 1) / (size - 1) if size > 1 else 0) if align and n != size else n / size
     reach = max(scale, 1)
     away = np.arange(n) - scale * (np.arange(size)[:, None] + 0.5) + 0.5
@@ -86,7 +87,7 @@ def weights_of_bytes(n, size, align):
 
 
 def antialiased_bytes(image, sizes, align):
-    """Rows first, then columns; each is rounded."""
+    """Compute the rows first, then the columns, and round each result."""
     (rows, row_bits), (columns, bits) = (weights_of_bytes(n, size, align) for n, size in
                                          zip(image.shape[2:], sizes, strict=True))
     wide = (image.astype(np.int64) @ columns.T + (1 << bits >> 1)) >> bits
@@ -195,7 +196,8 @@ def test_antialiased_bytes_of_one_value_stay(value):
 
 
 def test_antialiased_bytes_by_the_factor_of_the_sizes():
-    """0.3 of 10 are 3; a factor whose size is rounded down is another scale than the sizes'."""
+    """0.3 of 10 are 3. A factor that gives this size only by rounding down differs from the sizes'
+    ratio."""
     image = np.random.default_rng(0).integers(0, 256, (1, 1, 8, 10), np.uint8)
     expected = antialiased_bytes(image, [4, 3], False)
     out = np.zeros_like(expected)
@@ -216,7 +218,8 @@ def test_antialiased_bytes_of_a_very_large_image():
 
 
 def test_antialiased_means_of_all_that_an_output_covers():
-    """Worked out by hand: the fifth of six for the second output, the second of four for the third."""
+    """The expected values are computed by hand: a fifth of six for the second output, the second of
+    four for the third."""
     image = np.array([[[[0, 0, 0, 0, 0, 0, 3, 0, 0]]]], np.float32)
     result = call(AA, image, [1, 3], False, None, None, np.zeros((1, 1, 1, 3), np.float32))
     np.testing.assert_allclose(result[0, 0, 0], [0, 1 / 3, 0.75], 1e-6)
@@ -224,7 +227,7 @@ def test_antialiased_means_of_all_that_an_output_covers():
 
 @pytest.mark.parametrize("factor", [1e-9, 0.01, 1e300])
 def test_antialiased_by_a_scale_that_leads_out_of_the_image(factor):
-    """Nothing is read outside of the image: its pixels are all equal, and so is the result."""
+    """All pixels are equal, so a read outside of the image would change the result."""
     image = np.full((1, 1, 4, 5), 2, np.float32)
     result = call(AA, image, [3, 7], False, factor, factor, np.zeros((1, 1, 3, 7), np.float32))
     np.testing.assert_allclose(result, 2)

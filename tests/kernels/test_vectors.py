@@ -1,5 +1,5 @@
-"""Test the vectors of this computer on the twin: the bytes are those of the plain loops, which are the
-specification, for random shapes and extreme numbers."""
+"""Test the vectors of this computer on the twin: the bytes equal those of the plain loops, which are
+the specification, for random shapes and extreme numbers."""
 
 import contextlib
 
@@ -39,7 +39,7 @@ def using(vectors):
 
 
 def assert_same(vectors, operator, *arguments):
-    """The outputs of both forms have the same bytes; returns them."""
+    """Assert that vectors and plain loops have outputs of the same bytes, and return these."""
     with using(lib.PT_VECTORS_NONE):
         plain = call(operator, *arguments)
     with using(vectors):
@@ -49,7 +49,7 @@ def assert_same(vectors, operator, *arguments):
 
 @pytest.mark.parametrize("width", range(4, 40))
 def test_padded_lines_of_any_length(vectors, width):
-    """Run a kernel of 3 x 3 with stride 1 over 4 to 11 rows."""
+    """A kernel of 3 x 3 with stride 1 runs over 4 to 11 rows."""
     for rows in (4, 7, 8, 11):
         n = Numbers(100 * width + rows)
         assert_same(vectors, "aten::convolution.out", n.floats(1, 2, 5, width), n.floats(rows, 2, 3, 3),
@@ -73,7 +73,7 @@ def test_random_shapes(vectors, arguments, seed):
     assert_same(vectors, *arguments(seed))
 
 
-# As many values of a patch as vectors take together, around it
+# Depths around the number of values of a patch that vectors process together
 @pytest.mark.parametrize("depth", [2047, 2048, 2049, 8175, 8176, 8177, 8192, 20001])
 def test_deep_patches(vectors, depth):
     n = Numbers(depth)

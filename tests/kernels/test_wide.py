@@ -1,5 +1,5 @@
-"""Test the variants of convolutions of conv_variants.h on the cores that have them: every byte is the
-twin's, which computes them with plain loops, with any size of scratch memory."""
+"""Test the variants of convolutions of conv_variants.h on the cores that have them. Every byte equals
+the twin's, which computes with plain loops, for any size of scratch memory."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def constant(values, dtype=np.int32):
 
 def convolution(x, w, bias, multipliers, shifts, offset=-7, stride=(1, 1), padding=(1, 1),
                 limits=(-128, 127), out_offset=-3, **options):
-    """A case; x (N, C, H, W), w (outputs, rows, columns, C)."""
+    """Return a call with x (N, C, H, W) and w (outputs, rows, columns, C)."""
     sizes = [(x.shape[2 + i] + 2 * padding[i] - w.shape[1 + i]) // stride[i] + 1 for i in (0, 1)]
     n = len(w)
     return Case("cortex_m::quantized_conv2d.out", channels_last(x), constant(w, np.int8),
@@ -59,7 +59,7 @@ class Draw:
 
 
 def shapes():
-    """Heights, widths and channels around those at which blocks, bands and pairs end."""
+    """Yield heights, widths and channels around the ends of blocks, bands and pairs."""
     d = Draw(1)
     for width in range(1, 15):
         for channels in (4, 12, 32, 64):
@@ -80,7 +80,8 @@ def shapes():
 
 
 def neighbours():
-    """Draw calls with other columns and strides: rows of words and of bytes, and the rest of four."""
+    """Yield calls with various columns and strides: rows of words and of bytes, and remainders of
+    four."""
     d = Draw(7)
     for channels in (1, 2, 3, 4, 5, 7, 8, 20):
         for kernel in ((3, 3), (2, 2), (1, 5), (10, 4), (4, 1), (3, 6)):
@@ -97,7 +98,7 @@ def neighbours():
 
 
 def pixels():
-    """Draw calls on single pixels: depths and numbers around the ends of steps, pairs and bands."""
+    """Yield 1x1 calls: depths and numbers of pixels around the ends of steps, pairs and bands."""
     d = Draw(8)
     for channels in (4, 8, 12, 28, 32, 36, 64, 100, 256):
         for size in ((1, 2), (5, 5), (7, 1), (8, 6), (9, 13), (16, 16), (23, 11)):
@@ -137,7 +138,7 @@ def extremes():
 
 
 def boundaries():
-    """Sums beside those at which outputs change, of both signs."""
+    """Yield sums next to those at which outputs change, of both signs."""
     d = Draw(3)
     n = 300
     x = d.int8(1, 4, 4, 4)
@@ -152,7 +153,7 @@ def boundaries():
 
 
 def other_parameters():
-    """Multipliers, shifts and biases that the form does not take."""
+    """Yield multipliers, shifts and biases that the variant does not support."""
     d = Draw(4)
     x, w = d.int8(1, 8, 6, 6), d.int8(4, 3, 3, 8)
     for multiplier, shift, bias in ((1 << 30, 0, 5), (1 << 30, 3, 5), (1 << 30, -25, 5),
@@ -162,7 +163,7 @@ def other_parameters():
 
 
 def strided(cases):
-    """The same convolutions, in another form: each second column."""
+    """Return cases with a stride of two columns, which other loops compute."""
     def all_of_them():
         for case in cases():
             arguments = list(case.arguments)
@@ -178,7 +179,7 @@ def strided(cases):
 
 
 def of_pixels(cases):
-    """The same weights and values, all of them of one pixel; there are several such."""
+    """Return 1x1 cases with the same weights and values, on several pixels."""
     def all_of_them():
         for case in cases():
             arguments = list(case.arguments)
@@ -208,8 +209,8 @@ def test_values(board, cases):
     ({"channels": 3, "stride": (2, 2)}, " odd channels"),
     ({"channels": 64, "kernel": (1, 1), "padding": (0, 0)}, " 1x1")])
 def test_any_scratch(options, kind):
-    """From what the kernel asks for to more than it has a use for, which saves a tenth of the cycles
-    (an estimate); the bytes are the same. kind: see cycles.operator_of."""
+    """Scratch memory ranges from the minimum to more than the kernel uses. The maximum saves a tenth of
+    the cycles (an estimate), with the same bytes. kind: see cycles.operator_of."""
     d = Draw(5)
     model = d.case((32, 18), outputs=6, **options)
     sizes = [*range(0, 16000, 700), 20000]
@@ -224,8 +225,8 @@ def test_any_scratch(options, kind):
 
 @pytest.mark.parametrize("board", [M4, "mps2-an505"])
 def test_rows_of_four_use_no_blocks_of_three(board):
-    """Two blocks would make six outputs of each row: 10 to 20 % more cycles than without the scratch,
-    where pixels are words."""
+    """Two blocks would compute six outputs of each row of four: 10 to 20 % more cycles than without
+    scratch memory, if pixels are words."""
     d = Draw(11)
     for channels, kernel in ((16, 3), (64, 3), (32, 5)):
         case = d.case((8, 8), channels, outputs=16, kernel=(kernel, kernel), stride=(2, 2),
@@ -238,7 +239,8 @@ def test_rows_of_four_use_no_blocks_of_three(board):
 
 
 def preferred_scratch(case, board):
-    """Bytes that the kernel prefers on a board, or the bytes that it needs."""
+    """Return the bytes that the kernel prefers on a board, or the bytes that it needs if these are
+    more."""
     context = case.call.context
     case.on_twin()
     core = PREFERRING_CORES[load_board(board).core]
@@ -294,8 +296,8 @@ def test_packed_weights_are_not_slower_with_more_scratch(size, channels, outputs
 
 @pytest.mark.parametrize("channels, outputs, kernel", [(64, 32, 3), (128, 64, 1), (32, 4, 3)])
 def test_packed_weights_use_at_most_the_preferred_scratch(channels, outputs, kernel):
-    """On ARMv6-M, where they are what other convolutions make in the temp memory: also beside a scratch
-    tensor of the program."""
+    """On ARMv6-M, other convolutions make the packed weights in the temp memory. A scratch tensor of
+    the program changes nothing."""
     board = "mps2-an385-m0plus"
     case = Draw(10).case((8, 8), channels, outputs, (kernel, kernel),
                          padding=(kernel // 2, kernel // 2))
@@ -322,7 +324,7 @@ def test_which_models_gain(name, forms):
 
 
 def executed(file, **options):
-    """Instructions of a run of resnet8 whose outputs are right."""
+    """Return the instructions of a run of resnet8 with correct outputs."""
     model = benchmark_store.load("int8_resnet8")
     result = running.run(Request(file, "int8_resnet8", model.inputs, pool_size=1 << 20, bare=True,
                                  **options), M4)

@@ -1,5 +1,5 @@
 """Test the MicroPython module at 32 bits with sanitizers: scripts of the boards, fixtures and untrusted
-files, with the twin's lines."""
+files print the twin's lines."""
 
 import sys
 from pathlib import Path
@@ -25,7 +25,7 @@ from replay import inputs  # noqa: E402
 SECTIONS = {"values.py": test_values.sections, "misuse.py": test_misuse.sections,
             "tracing.py": test_event_tracer.sections}
 LARGEST = 20000  # bytes of a fixture's program
-AT_ONCE = 50  # programs, whose names the heap holds
+AT_ONCE = 50  # programs; the heap has room for their names
 FIXTURES = [fixture for fixture in fixture_store.load_all()
             if len(fixture.pte) <= LARGEST and fixture.runs and not fixture.backends]
 
@@ -44,7 +44,7 @@ def test_fixtures_have_the_outputs_of_the_twin(name):
     wanted = run_script(script, job_of(fixture), HOST)
     for key in (key for key in wanted.files if key.startswith("out")):
         files = found.files[key], wanted.files[key]
-        if files[0] != files[1]:  # the sign of a NaN that is computed is the processor's choice
+        if files[0] != files[1]:  # the sign of a computed NaN depends on the processor
             run, i = key.removeprefix("out").split("_")
             dtype = fixture.runs[int(run)].expected[int(i)].dtype
             np.testing.assert_array_equal(*(np.frombuffer(file, dtype) for file in files))

@@ -9,7 +9,7 @@ BOARD = "mps2-an386"
 
 
 def test_memory_of_a_call():
-    """A model of one addition, so that nearly all of the cost is the call."""
+    """The model has one addition, so that nearly all of the cost is the call."""
     lines = run_script("calls.py", {"model": fixture_store.load("add_1").pte}, BOARD).lines
     found = re.fullmatch(r"set_input (\d+) execute (\d+) get_output (\d+) heap (\d+)", lines[-1])
     set_input, execute, get_output, heap = map(int, found.groups())

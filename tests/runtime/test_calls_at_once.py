@@ -1,5 +1,5 @@
-"""Test calls during another call, from another thread, from a handler of signals or from a backend:
-each is rejected or has the same result as alone, and so has the call under way."""
+"""Test calls during another call, from another thread, from a handler of signals or from a backend.
+Each is rejected or has the same result as alone, and so has the call under way."""
 
 import functools
 import threading
@@ -35,8 +35,9 @@ def floats(*values):
 
 
 def in_thread(function):
-    """Call a function in another thread, wait for it, and raise what it raised. Without the traceback:
-    it would be in a cycle with the frames of the caller, whose views the collector cannot clear."""
+    """Call a function in another thread, wait for it, and raise the error that it raised, without its
+    traceback. The traceback would be in a cycle with the frames of the caller, whose views the
+    collector cannot clear."""
     raised = []
 
     def work():
@@ -60,7 +61,7 @@ HOW = pytest.mark.parametrize("how", [in_thread, in_place], ids=["in another thr
 
 
 class Disturbed:
-    """Calls `function` at each place of another call; `refused` counts the calls that were."""
+    """Call `function` at each place of another call. `refused` counts the rejected calls."""
 
     def __init__(self, how, function):
         self.how, self.function, self.refused, self.calls, self.is_inside = how, function, 0, 0, False
@@ -79,7 +80,8 @@ class Disturbed:
             self.is_inside = False
 
     def check(self, function):
-        """Call `function`, disturbed, and again where it was refused since another call had begun."""
+        """Call `function` during the other call, and again if it was rejected because of the other
+        call."""
         try:
             found = traced(function, self.visit)
         except Error as error:
@@ -124,7 +126,7 @@ def runtime_method():
     (runtime_method, True),
 ], ids=["module", "first use of a module", "method of the runtime"])
 def test_a_method_can_be_called_after_an_interrupt_anywhere(make, is_loaded):
-    """At the first and the last time that a call comes by each place."""
+    """The interrupt occurs at the first and the last time that a call passes each place."""
     x = floats(-1, 2, 3, 4)
 
     def made():
@@ -188,7 +190,7 @@ def test_a_handler_of_signals_executes_the_method_of_the_runtime():
 
 
 def test_calls_of_a_method_of_portable_lib(tmp_path):
-    """Threads wait for one another: each begins at another place of the first call."""
+    """Threads wait for one another, and each begins at another place of the first call."""
     path = tmp_path / "relu.pte"
     path.write_bytes(program(relu_plan()))
     method, others = _load_program(path).load_method("forward"), []
@@ -214,7 +216,7 @@ def test_calls_of_a_method_of_portable_lib(tmp_path):
 @HOW
 @pytest.mark.parametrize("name", ["load", "unload"])
 def test_loads_into_one_pool(how, name):
-    """No two methods get the same bytes of it."""
+    """No two methods get the same bytes of the pool."""
     loaded = Program.load(BufferDataLoader(aligned(program(relu_plan()))))
     pool = MemoryAllocator(aligned(1 << 16))
     made = [Method(MemoryManager(pool, HierarchicalAllocator([aligned(32)]))) for _ in range(400)]
@@ -242,7 +244,8 @@ def test_loads_into_one_pool(how, name):
 
 
 class Meeting(Backend):
-    """out = 2 * x. `meet` is called in between, `temp` bytes of temp memory are taken before."""
+    """Compute out = 2 * x. `meet` is called in between, after an allocation of `temp` bytes of temp
+    memory."""
 
     def __init__(self):
         self.meet = lambda: None
@@ -274,7 +277,7 @@ def meeting():
 
 
 def doubling(*names):
-    """out = 2 * x of four floats: x at 0 and out at 16 of a planned buffer of 32 bytes."""
+    """Load out = 2 * x of four floats, with x at 0 and out at 16 of a planned buffer of 32 bytes."""
     found = plan([tensor([4], 0), tensor([4], 16)], [delegate_call(0, 0, 1)], [], [0], [1], [32])
     found["delegates"] = [{"id": "Meeting", "processed": {"location": 0, "index": 0},
                            "compile_specs": []}]
@@ -316,7 +319,7 @@ CALLS = {
 @HOW
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_of_a_method_that_executes(meeting, name, how):
-    allowed = {"unload of the library",  # C leaves it loaded
+    allowed = {"unload of the library",  # C keeps it loaded
                "seed", "get_output", "get_outputs"}  # a backend may call these
     method, tried = loaded(doubling()), []
     method.set_input(floats(1, 2, 3, 4), 0)
@@ -356,7 +359,7 @@ def test_calls_of_a_method_that_shares_memory_with_one_that_executes(meeting, na
     memory = aligned(64)
     method, other = (loaded(file, **{shared: memory}) for file in (doubling(), program(relu_plan())))
     method.set_input(floats(1, 2, 3, 4), 0)
-    other.set_input(floats(1, 2, 3, 4), 0)  # the same bytes, where they are shared
+    other.set_input(floats(1, 2, 3, 4), 0)  # the same bytes, if memory is shared
     tried = []
     if shared == "temp":
         meeting.temp = 16
@@ -377,7 +380,8 @@ def test_calls_of_a_method_that_shares_memory_with_one_that_executes(meeting, na
 
 @pytest.mark.parametrize("where", ["temp memory of the delegate", "shared temp memory", "own memory"])
 def test_a_delegate_runs_another_method(meeting, where):
-    """In bytes that it has allocated, or in memory that nothing uses meanwhile."""
+    """The other method runs in bytes that the delegate has allocated, or in memory that is otherwise
+    unused."""
     temp, tried = aligned(256), []
     method = loaded(doubling(), temp=temp)
     method.set_input(floats(1, 2, 3, 4), 0)
@@ -399,7 +403,7 @@ def test_a_delegate_runs_another_method(meeting, where):
 
 
 def test_a_delegate_runs_another_method_of_its_module(meeting):
-    """Two methods, each with memory of its own; with common memory it is refused."""
+    """The two methods run if each has its own memory; with common memory the call is rejected."""
     file = doubling("forward", "other")
     for shares in (False, True):
         module, tried = Module(aligned(file), share_memory_arenas=shares), []
@@ -420,7 +424,7 @@ def test_a_delegate_runs_another_method_of_its_module(meeting):
 
 
 def test_methods_that_share_a_pool_execute_at_the_same_time(meeting):
-    """Each has its part of it."""
+    """Each method has its own part of the pool."""
     pool = MemoryAllocator(aligned(1024))
     methods = [Method(MemoryManager(pool, HierarchicalAllocator([aligned(32)]))) for _ in range(2)]
     for method, file in zip(methods, (doubling(), program(relu_plan())), strict=True):
@@ -436,7 +440,8 @@ def test_methods_that_share_a_pool_execute_at_the_same_time(meeting):
 
 
 def test_threads_that_use_one_module():
-    """Each call gives what it gives alone, or is refused, and a lock around the calls lets all pass."""
+    """Each call has the result that it has alone, or is rejected. With a lock around the calls, all
+    succeed."""
     module, start = module_of(relu_plan()), threading.Barrier(4)
     done = [0] * 4
 

@@ -49,7 +49,7 @@ DATA = [{"data": [10, 1, 2]}, {"data": [11, 1, 2]}]
 
 
 def two(instructions=None, delegates=None, data=DATA, **fields):
-    """out = 2 * (2 * x) by two delegates, with a kernel (relu) between; of four ints."""
+    """Return out = 2 * (2 * x) by two delegates, with a kernel (relu) in between; of four ints."""
     values = [tensor([4], 0, dtype=INT), tensor([4], 16, dtype=INT), tensor([4], 32, dtype=INT),
               tensor([4], 48, dtype=INT), int_value(7), bool_value(True), NULL_VALUE]
     if instructions is None and delegates is not None:
@@ -138,7 +138,7 @@ def test_the_example_of_the_documentation(capsys, monkeypatch):
 
 
 class Given(Backend):
-    """Raises what it is given."""
+    """Raise the error that it receives."""
 
     def __init__(self, error):
         self.error = error
@@ -153,7 +153,7 @@ class Given(Backend):
 
 @pytest.fixture
 def register():
-    """Registers a backend for a test."""
+    """Register a backend for a test."""
     names = []
 
     def add(name, backend):
@@ -201,7 +201,7 @@ def test_the_runtime_lists_backends(register):
 
 
 def test_a_method_frees_its_backend_when_it_is_forgotten(register):
-    """No cycle keeps a context alive that the garbage collector cannot see through."""
+    """No cycle that is invisible to the garbage collector keeps a context alive."""
     register("Doubling", Given(None))
     method = load_with_exact_memories(Program.load(BufferDataLoader(aligned(two()))), "forward")
     context = weakref.ref(method.library)
@@ -211,7 +211,7 @@ def test_a_method_frees_its_backend_when_it_is_forgotten(register):
 
 
 def test_a_backend_sees_the_memory_itself(register):
-    """An unplanned input of a delegate is used in place; one that cannot be written is refused."""
+    """An unplanned input of a delegate is used in place. A read-only one is rejected."""
     register("Doubling", Given(None))
     values = [tensor([4], dtype=INT), tensor([4], 0, dtype=INT)]
     found = plan(values, [delegate_call(0, 0, 1)], [], [0], [1], [16]) | {"delegates": [delegate()]}
@@ -225,7 +225,7 @@ def test_a_backend_sees_the_memory_itself(register):
 
 @pytest.mark.parametrize("name", ["delegate_demo", "delegate_inline", "delegate_nested"])
 def test_the_heap_of_a_board_stays_locked(name, monkeypatch):
-    """A backend that allocates is refused by name."""
+    """A backend that allocates is rejected by name."""
     monkeypatch.setitem(fixture_store.UNLOCKED, name, "")
     job = fixture_jobs.job_of(fixture_store.load(name))
     lines = run_script("backends.py+loaded.py+fixture.py", job, BOARD).lines
@@ -237,7 +237,7 @@ def test_the_heap_of_a_board_stays_locked(name, monkeypatch):
 
 
 class Noting(Backend):
-    """Keeps what it is given as plain values; gives its last argument, if dynamic, other sizes."""
+    """Record the arguments as plain values, and resize the last argument if it is dynamic."""
 
     def __init__(self):
         self.given = []
@@ -259,7 +259,7 @@ def plain(value):
 
 
 def noting_method(values, arguments, inputs=(0,), **fields):
-    """A method that hands values to a delegate: x (two floats) and `values`."""
+    """Load a method that passes x (two floats) and `values` to a delegate."""
     made = plan([tensor([2], 0), *values], [delegate_call(0, *arguments)], [], list(inputs), [0], [64])
     found = made | {"delegates": [delegate()]} | fields
     opened = Program.load(BufferDataLoader(aligned(program(found, backend_delegate_data=DATA))))
@@ -307,7 +307,7 @@ def test_outputs_of_dynamic_shape(register):
 
 
 def test_an_argument_that_an_instruction_computes(register):
-    """sym_size of a tensor is a variable."""
+    """The argument is a variable, the sym_size of a tensor."""
     backend = Noting()
     register("Doubling", backend)
     instructions = [{"instr_args": ("KernelCall", {"op_index": 0, "args": [0, 1, 2]})},
@@ -341,7 +341,7 @@ def test_the_profile_has_the_calls_of_delegates(register):
 
 
 def test_named_data_of_a_data_file_comes_after_that_of_the_program(register):
-    """A delegate finds it by key."""
+    """A delegate finds the data by its key."""
     found = {}
 
     class Finding(Given):

@@ -136,7 +136,7 @@ def test_remedies_for_tensors_of_torch():
 
 
 def own_tests():
-    """The tests of executorch.runtime that the package has, but those of XNNPACK's programs."""
+    """Return the tests of executorch.runtime in the package, without those of XNNPACK's programs."""
     folder = importlib.util.find_spec("executorch.runtime").submodule_search_locations[0]
     found = unittest.TestSuite()
     for name in ("test_runtime", "test_runtime_etdump_gen"):
@@ -162,7 +162,7 @@ def test_executorch_own_tests_pass_with_the_import_changed():
 
 @needs_executorch
 def test_executorch_own_tests_of_its_bindings_pass():
-    """Except for those that fail with ExecuTorch's own runtime, too, or need a device."""
+    """The test excludes tests that also fail with ExecuTorch's own runtime, or that need a device."""
     folder = importlib.util.find_spec("executorch.extension.pybindings").submodule_search_locations[0]
     with open(f"{folder}/test/test_pybindings.py") as file:
         text = file.read()

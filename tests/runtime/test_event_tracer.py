@@ -18,8 +18,8 @@ pytestmark = pytest.mark.check
 
 LONG, BOOL = 4, 11
 X, OUT, CONDITION = range(3)
-CALL = 460  # instructions of a call of execute from Python, at most; 456 on Cortex-M0+
-OFF = 3  # instructions, at most, by which the count of one is wrong
+CALL = 460  # maximum instructions of a call of execute from Python; 456 on Cortex-M0+
+OFF = 3  # maximum error of an instruction's count
 
 
 def sections():

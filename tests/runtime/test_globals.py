@@ -18,7 +18,7 @@ def names_of(target):
 
 
 def globals_of(source):
-    """Return the names that a module has after its import."""
+    """Return the names of a module after its import."""
     names = {"__name__", "__file__"}
     for node in ast.parse(source).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -32,7 +32,7 @@ def globals_of(source):
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_no_table_of_globals_is_full(path):
-    """In a full table MicroPython looks at all names before it finds none and tries the builtins. It
-    cost a third of set_inputs where one name fewer was imported."""
+    """In a full table, MicroPython looks at all names before it tries the builtins. A full table cost a
+    third of set_inputs."""
     count = len(globals_of(path.read_text()))
     assert count not in SIZES, f"{path.name} has {count} globals: import a module, or one name less"

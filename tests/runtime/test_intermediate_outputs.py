@@ -1,5 +1,5 @@
 """Test the results of instructions that load_program(enable_etdump=True, debug_buffer_size=...)
-keeps."""
+stores."""
 
 import importlib.util
 
@@ -112,11 +112,11 @@ def test_a_program_that_never_ends():
     assert caught.value.name == "NotSupported"
 
 
-# ---- beside ExecuTorch
+# ---- comparison with ExecuTorch
 
 
 def debug_events(runtime, name, inputs, folder):
-    """[(instruction, value's type, [(dtype, sizes, strides, bytes)])] as executorch.devtools reads."""
+    """Read [(instruction, value's type, [(dtype, sizes, strides, bytes)])] with executorch.devtools."""
     from executorch.devtools.etdump.serialize import deserialize_from_etdump_flatcc
 
     program = runtime.load_program(fixture_store.load(name).path, enable_etdump=True,

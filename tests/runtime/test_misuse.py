@@ -1,6 +1,5 @@
-"""Test memories that overlap, buffers of another kind, and a read-only input that a program writes:
-each has its error, where there was undefined behaviour or a wrong result. On the twin and on the
-boards."""
+"""Test memories that overlap, buffers of another kind, and a read-only input that a program writes, on
+the twin and on the boards. Each has its error instead of undefined behaviour or a wrong result."""
 
 import numpy as np
 import pytest
@@ -38,7 +37,7 @@ def relu(values, inputs=(0,), outputs=(1,), planned=(32,), instructions=RELU):
 
 
 def sections():
-    """The programs by name; each computes relu of four floats or two ints."""
+    """Return the programs by name; each computes relu of four floats or two ints."""
     planned = [tensor([4], 0), tensor([4], 16)]
     return {
         "relu": relu(planned),
@@ -70,7 +69,7 @@ def test_each_misuse_has_its_error(target):
 
 
 def test_an_input_that_is_written_in_a_list_is_not_read_only():
-    """unbind_copy writes to each tensor of its list; one of them is the unplanned input."""
+    """unbind_copy writes to each tensor of its list, and one of them is the unplanned input."""
     values = [tensor([2, 4], 0), tensor([4], 32), tensor([4]), int_value(0),
               {"val": ("TensorList", {"items": [1, 2]})}]
     data = programs.program(plan(values, [call(0, 0, 3, 4, 4)], ["aten::unbind_copy.int_out"], [2],
@@ -90,7 +89,7 @@ PAIRS = np.zeros(64, [("number", np.int32), ("object", object)])
                                   lambda memory: from_blob(memory, [8], FLOAT)])
 @pytest.mark.parametrize("memory", [OBJECTS, PAIRS], ids=["objects", "structures"])
 def test_references_to_objects_are_no_memory(give, memory):
-    """Bytes written there would be followed as an address when the array is freed."""
+    """When the array is freed, Python would use bytes written there as an address."""
     with pytest.raises(Error, match="InvalidType"):
         give(memory)
     method = load_with_exact_memories(
@@ -101,7 +100,7 @@ def test_references_to_objects_are_no_memory(give, memory):
 
 
 class Loader:
-    """One of the user's own."""
+    """A loader of the user's own."""
 
     def __init__(self, buffer):
         self.buffer = buffer
@@ -121,7 +120,7 @@ def test_a_loader_of_no_contiguous_bytes(load, buffer):
 
 @pytest.mark.parametrize("pack_weights", [False, True], ids=["records", "packed"])
 def test_a_pool_is_used_up_to_128_mib(pack_weights):
-    """No reference leads farther: its upper bits name the memory."""
+    """No reference reaches farther, since its upper bits name the memory."""
     program = Program.load(BufferDataLoader(fixture_store.load("int8_ds_cnn").pte))
     own = load_with_exact_memories(program, "forward", pack_weights=pack_weights).memory_report()
     used = own["method_pool"]["used"]
@@ -141,7 +140,7 @@ def test_a_pool_is_used_up_to_128_mib(pack_weights):
 # ---- memories that are resized
 
 RESIZED = (SCRIPTS / "resized.exp").read_text().splitlines()
-SMALLER = RESIZED[-3:]  # before load
+SMALLER = RESIZED[-3:]  # resized before load
 
 
 def resize(target):
@@ -151,7 +150,7 @@ def resize(target):
 
 @pytest.mark.parametrize("board", SCRIPT_BOARDS)
 def test_a_memory_that_is_resized_behind_a_method_is_named(board):
-    """MicroPython lets an array grow that something refers to, and frees its old bytes."""
+    """MicroPython lets an array grow while something refers to it, and frees its old bytes."""
     assert resize(board) == RESIZED
 
 
@@ -184,7 +183,7 @@ def test_an_array_that_numpy_resizes_is_noticed(name):
 
 @pytest.mark.parametrize("name", ("pool", "planned"))
 def test_an_array_that_numpy_resizes_in_is_available_is_noticed(name):
-    """Before load has written to any memory."""
+    """The error comes before load has written to any memory."""
     memories = {"pool": np.zeros(384, np.uint8), "planned": np.zeros(64, np.uint8)}
 
     class Growing(Backend):
@@ -230,7 +229,7 @@ def test_memories_of_a_gigabyte_are_not_supported(size):
 
 
 def test_a_view_may_be_released_after_it_was_handed_over():
-    """The method has views of its own, and keeps the memory behind them where it is."""
+    """The method has views of its own, which keep the memory in place."""
     program = Program.load(BufferDataLoader(aligned(sections()["relu"])))
     memories = [bytearray(256), bytearray(32), bytearray(64)]
     views = [memoryview(memory) for memory in memories]
@@ -254,7 +253,7 @@ def test_a_view_may_be_released_after_it_was_handed_over():
 
 
 def test_a_rejected_memory_does_not_replace_another():
-    """It begins where the one does that was taken."""
+    """The rejected memory begins at the address of the accepted one."""
     method = load_with_exact_memories(
         Program.load(BufferDataLoader(aligned(sections()["relu_unplanned"]))), "forward")
     output = aligned(16)

@@ -1,5 +1,5 @@
 """Test Module and Tensor: outputs that stay unchanged, arrays of numpy and torch as inputs, indexes,
-lists, copies. On the twin, and on the boards for the features that both have."""
+lists, copies. The tests run on the twin, and on the boards for the features that both have."""
 
 import importlib.metadata
 import os
@@ -22,7 +22,8 @@ def relu():
 
 
 def lists():
-    """Outputs: a list of the ints 3 and 4, one of a constant tensor twice."""
+    """Return a program with two outputs: a list of the ints 3 and 4, and a list with one constant
+    tensor twice."""
     constant = tensor([2], data_buffer_idx=1)
     values = [constant, int_value(3), int_value(4), {"val": ("IntList", {"items": [1, 2]})},
               {"val": ("TensorList", {"items": [0, 0]})}]
@@ -55,7 +56,7 @@ def test_outputs_are_the_callers():
     "number_outputs", "channels_last_network", "bfloat16_mlp", "half_mlp", "dynamic_two_dims",
     "zero_dim", "scalar_inputs"])
 def test_it_accepts_and_returns_arrays_as_the_runtime(name):
-    """All runs of a fixture first, then what each gave."""
+    """The test first executes all runs of a fixture, then compares all outputs."""
     fixture, made = fixture_store.load(name), module(name)
     found = [made.execute(run.method, run.inputs) for run in fixture.runs]
     for run, outputs in zip(fixture.runs, found, strict=True):
@@ -91,7 +92,7 @@ def test_a_dynamic_input_has_the_sizes_of_the_array():
 
 
 def test_strided_arrays_are_accepted():
-    """As the network sees them: a transposed view has the sizes that it shows."""
+    """A transposed view has the sizes of the view, not of its memory."""
     made = module("relu")
     (given,) = fixture_store.load("relu").runs[0].inputs
     strided = np.repeat(given, 2, axis=-1)[..., ::2]
@@ -127,7 +128,8 @@ print(found["used"], found["preferred"], found["size"])
 
 @pytest.mark.thorough
 def test_it_allocates_the_preferred_temp_memory(call, tmp_path):
-    """It does if the heap has twice as much; else it takes the least. On the twin nothing gains."""
+    """It does so if the heap has twice as much, else it allocates the minimum. On the twin nothing
+    gains."""
     script, model = tmp_path / "script.py", tmp_path / "model.pte"
     script.write_text(TEMP_SCRIPT)
     model.write_bytes(benchmark_store.load("int8_resnet8").pte("mps2-an386"))
@@ -148,7 +150,8 @@ def test_method_names():
 
 
 class TorchTensor:
-    """The part of a torch tensor that picotorch uses; on another device, and part of a graph."""
+    """Stand in for the part of a torch tensor that picotorch uses, on another device and as part of a
+    graph."""
 
     def __init__(self, array, name=None, steps=("detach", "cpu")):
         self._array, self._steps = array, steps
@@ -249,7 +252,7 @@ def test_the_version_is_that_of_the_package():
 
 
 def test_the_names_of_the_package():
-    """They include the names that are imported at their first use."""
+    """The names include those that are imported at their first use."""
     names = {}
     exec("from picotorch import *", names)
     assert {"Module", "Error", "FileDataLoader", "EventTracer", "STRICT"} <= names.keys()
@@ -261,7 +264,7 @@ def test_the_names_of_the_package():
 
 @pytest.mark.parametrize("call", [picotorch.Module, picotorch.FileDataLoader])
 def test_a_fifo_is_rejected(call, tmp_path):
-    """To open it would wait for a writer."""
+    """Opening a FIFO would wait for a writer."""
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(picotorch.Error, match="NotSupported .*fifo: is a FIFO, not a file; "):
         call(tmp_path / "fifo")

@@ -120,7 +120,7 @@ def test_its_calls_have_the_arguments_of_executorch():
             assert f"{parameter}:" in documented
 
 
-# ---- as ExecuTorch's own tests use it
+# ---- used as in ExecuTorch's own tests
 
 
 @pytest.mark.skipif(not TORCH, reason="needs torch")

@@ -63,8 +63,8 @@ def test_another_load_of_the_program_has_a_state_of_its_own():
 
 
 def adds(name, buffers, sizes):
-    """A method that adds its input to what lies at the begin of the first of the planned buffers, and
-    uses the others, too."""
+    """Return a method that adds its input to the begin of the first planned buffer, and uses the other
+    buffers, too."""
     one, no = {"val": ("Int", {"int_val": 1})}, {"val": ("Bool", {"bool_val": False})}
     values = [tensor([4], 0), tensor([4], 0, buffers[0]), tensor([4], 16), one, no,
               *(tensor([4], 0, other) for other in buffers[1:])]

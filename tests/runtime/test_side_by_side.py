@@ -83,7 +83,7 @@ def check_outputs(method, name):
 
 
 def test_methods_share_planned_and_temp_memory_one_after_the_other():
-    """Only the pool has to be a method's own, and what it keeps from one execution to the next."""
+    """A method needs its own pool, and its own memory for state between executions."""
     names = ("ds_cnn", "planned_in_two", "mlp")
     programs = [Program.load(BufferDataLoader(aligned(fixture_store.load(n).pte))) for n in names]
     planned = HierarchicalAllocator([aligned(1 << 17), aligned(1 << 16)])
@@ -104,7 +104,7 @@ def test_methods_share_planned_and_temp_memory_one_after_the_other():
 
 
 def test_execute_lets_other_threads_run():
-    """The loop ends only when this thread writes to the input that it looks at."""
+    """The loop ends only when this thread writes to its input."""
     method, flag = waiting_method(), aligned(1)
     method.set_input(flag, 0)
     threads = Threads(method.execute)
@@ -113,7 +113,7 @@ def test_execute_lets_other_threads_run():
 
 
 def test_two_methods_execute_at_the_same_time():
-    """Each waits, inside of execute, for what the other writes there."""
+    """Inside of execute, each method waits for a value that the other one writes."""
     one, other = waiting_method(), waiting_method()
     flags = aligned(1), aligned(1)
     for method, mine, its in ((one, flags[0], flags[1]), (other, flags[1], flags[0])):
@@ -148,7 +148,7 @@ def test_methods_load_and_execute_in_threads():
 
 
 def test_errors_of_threads_are_their_own():
-    """Each thread's error says what that thread asked for."""
+    """Each thread's error states the request of that thread."""
     loaded = Program.load(BufferDataLoader(aligned(fixture_store.load("add_1").pte)))
     start = threading.Barrier(4)
 

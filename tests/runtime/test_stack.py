@@ -24,7 +24,7 @@ pytestmark = pytest.mark.check
 
 CALLS = ("load", "execute", "step", "unload")
 TOO_SMALL = "MemoryAllocationFailed stack"
-TOO_DEEP = "RuntimeError"  # of the function that calls
+TOO_DEEP = "RuntimeError"  # of the calling function
 IN_THE_BACKEND = "Internal delegate"
 
 
@@ -33,7 +33,7 @@ def meta_of(fixture):
 
 
 def call_deep(name, board, every):
-    """Run deep_calls.py: return {(call, end): times}, and the bytes that nothing touched."""
+    """Run deep_calls.py, and return {(call, end): times} and the bytes that nothing touched."""
     fixture = fixture_store.load(name)
     meta = meta_of(fixture)
     job = Job({"model": fixture.pte})
@@ -54,7 +54,7 @@ def call_deep(name, board, every):
     ("delegate_executor", "mps2-an386", 4),
 ])
 def test_a_call_from_any_depth_succeeds_or_is_rejected_by_name(name, board, every):
-    """The script asserts that everything works again at once; a fault would end it."""
+    """The script asserts that everything works again at once. A fault would end the script."""
     counts, untouched = call_deep(name, board, every)
     for call in CALLS:
         ends = {end for one, end in counts if one == call}
@@ -66,7 +66,7 @@ def test_a_call_from_any_depth_succeeds_or_is_rejected_by_name(name, board, ever
 
 
 def loaded(name="add_1"):
-    """A method with its inputs set."""
+    """Load a method, and set its inputs."""
     fixture = fixture_store.load(name)
     method = load_with_exact_memories(Program.load(BufferDataLoader(aligned(fixture.pte))), "forward")
     method.set_inputs([to_stored(value, meta_of(fixture).input_tensor_meta(i).dim_order())
@@ -75,7 +75,7 @@ def loaded(name="add_1"):
 
 
 def test_the_error_has_a_remedy():
-    """Boards raise it when less stack is left than a call needs."""
+    """Boards raise the error if less stack is left than a call needs."""
     with pytest.raises(Error) as caught:
         loaded().on_error(MEMORY_ALLOCATION_FAILED, lib.PT_SUBJECT_STACK, -1, -1, 2304, 2303,
                        "; call from fewer functions or give the firmware more")
@@ -104,7 +104,7 @@ def test_an_exception_of_a_backend_is_passed_on(error):
 
 
 def test_a_load_that_runs_out_of_stack_is_undone(monkeypatch):
-    """MicroPython raises RuntimeError where it has no stack for one more call; so does CPython."""
+    """MicroPython and CPython raise RuntimeError if the stack has no room for one more call."""
     method = loaded()
     program = method.program
     method.unload()

@@ -1,5 +1,5 @@
-"""Test calls in the wrong order, with the wrong index or the wrong buffer: each has its error, nothing
-is allocated, and later calls work. On the twin and on the boards."""
+"""Test calls in the wrong order, with the wrong index or the wrong buffer, on the twin and on the
+boards. Each has its error, nothing is allocated, and later calls work."""
 
 import pytest
 from support import fixture_store

@@ -12,7 +12,7 @@ import pytest
 pytestmark = pytest.mark.check
 
 FOLDER = Path(picotorch.__file__).parent
-CONSTANTS = {"schema"}  # numbers and tables of names: editors read them as they are
+CONSTANTS = {"schema"}  # numbers and tables of names, which editors read directly
 MODULES = sorted(path.stem for path in FOLDER.glob("*.py")
                  if path.stem not in {"__init__", "__main__"} | CONSTANTS)
 OF_TYPES = {"_Array", "_OnComputers"}  # classes that only stubs have
@@ -24,7 +24,7 @@ def is_public(name):
 
 
 def parameters(function):
-    """List a function's parameters as a stub writes them, without types."""
+    """List a function's parameters in the notation of a stub, without types."""
     given = function.args
     defaults = [None] * (len(given.args) - len(given.defaults)) + given.defaults
     named = [argument.arg + ("" if default is None else f"={ast.unparse(default)}")
@@ -33,12 +33,12 @@ def parameters(function):
 
 
 def kind(function):
-    """"property", "staticmethod", or nothing."""
+    """Return "property", "staticmethod", or ""."""
     return "".join(ast.unparse(decorator) for decorator in function.decorator_list)
 
 
 def stub_names(body):
-    """{name: what a stub says of it}"""
+    """Return {name: the stub's declaration}."""
     names = {}
     for node in body:
         if isinstance(node, ast.FunctionDef):
@@ -54,7 +54,7 @@ def stub_names(body):
 
 
 def attributes(tree):
-    """The public names that the methods of a class give self."""
+    """Return the public attributes of self that the methods of a class set."""
     return {node.attr: "value" for node in ast.walk(tree)
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
             and ast.unparse(node.value) == "self" and is_public(node.attr)}
@@ -122,7 +122,7 @@ def test_all_has_a_type(name):
 
 
 def test_the_package_has_the_names_that_it_gives():
-    """Each as `name as name`: given on, not only used."""
+    """Each is imported `name as name`, which marks it as exported."""
     given = {}
     for node in tree_of("__init__", ".pyi").body:
         if isinstance(node, ast.ImportFrom):

@@ -1,4 +1,4 @@
-"""Test threads that share the large layers of a method, on the twin: the outputs are those of one
+"""Test threads that share the large layers of a method, on the twin: the outputs equal those of one
 thread, in every order of the begin and the end of executions."""
 
 import os
@@ -18,10 +18,10 @@ from support.programs import call, plan, program, tensor
 from support.targets import aligned
 from support.threads import Threads
 
-SIZE = 400  # of square matrices
+SIZE = 400  # rows of square matrices
 MODELS = ("ds_cnn", "resnet8", "mobilenet_v1_025", "int8_ds_cnn", "int8_resnet8", "attention",
           "lstm_stateful", "mlp")
-# Its powers stay small
+# The powers of the matrix stay small
 X = np.random.default_rng(0).normal(0, SIZE**-0.5, (SIZE, SIZE)).astype(np.float32)
 
 
@@ -33,7 +33,8 @@ def _all_loops_are_shared():
 
 
 def products(count=1):
-    """The program of x @ (... @ (x @ x)), of `count` products, each from one memory into another."""
+    """Return a program of x @ (... @ (x @ x)), of `count` products, each from one memory into
+    another."""
     values = [tensor([SIZE, SIZE], 4 * SIZE * SIZE * i) for i in range(3)]
     calls = [call(0, 0, 1 + (i - 1) % 2 if i else 0, *[1 + i % 2] * 2) for i in range(count)]
     return program(plan(values, calls, ["aten::mm.out"], [0], [1 + (count - 1) % 2],
@@ -89,7 +90,7 @@ def test_an_interrupt_ends_the_threads():
     before = running_threads()
 
     def interrupt():
-        while running_threads() < before + 3:  # this one, and those that share
+        while running_threads() < before + 3:  # this thread, and the threads that share
             time.sleep(0.001)
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -102,7 +103,7 @@ def test_an_interrupt_ends_the_threads():
 
 
 def test_a_handler_of_signals_executes_another_method():
-    """It runs in the thread that executes, in the middle of a loop that is shared."""
+    """The handler runs in the executing thread, in the middle of a shared loop."""
     wanted, wanted_inside = load(products(400))(X), load(products(3))(X)
     many, one, found = load(products(400), 3), load(products(3)), []
 

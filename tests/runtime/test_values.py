@@ -1,5 +1,5 @@
-"""Test values of every kind as inputs and outputs, tensors between methods, attributes and state: one
-script, on the twin and on the boards. No exporter writes lists as inputs, so these programs are made
+"""Test values of every kind as inputs and outputs, tensors between methods, attributes and state. One
+script runs on the twin and on the boards. No exporter writes lists as inputs, so the programs are built
 here."""
 
 import numpy as np
@@ -21,19 +21,19 @@ def items(kind, values):
 
 
 def relu(*values):
-    """relu of the first value, into the second."""
+    """Return relu of the first value, into the second."""
     return program(plan(list(values), [call(0, 0, 1, 1)], ["aten::relu.out"], [0], [1], [64]))
 
 
 def values():
-    """An output of each kind; the tensors are constants."""
+    """Return a program with an output of each kind; the tensors are constants."""
     constants = [tensor([2], data_buffer_idx=1), tensor([1, 1], data_buffer_idx=2)]
     ints = [int_value(i) for i in (-1, 2**29, 7)]
     outputs = [int_value(-5), bool_value(True), double_value(0.25), NONE, string_value("größer"),
                string_value(""), items("IntList", [2, 3, 4]), items("DoubleList", [0.5, -2.0]),
                items("BoolList", [True, False]), items("OptionalTensorList", [0, -1, 1, 5]),
                items("TensorList", [1, 0]), items("IntList", []), constants[0]]
-    # value 5 is None, and stands before the outputs
+    # value 5 is None, and precedes the outputs
     made = [*constants, *ints, NONE, *outputs]
     return program(
         plan(made, [], [], [], range(6, len(made)), []),
@@ -42,7 +42,7 @@ def values():
 
 
 def hostile_lists():
-    """Lists whose items lead nowhere, or to themselves."""
+    """Return lists whose items are out of range, or refer to the list."""
     made = [tensor([2], 0), items("IntList", [99]), items("IntList", [-1]), items("IntList", [3]),
             items("IntList", [0]), items("TensorList", [-1]), items("TensorList", [1]),
             items("OptionalTensorList", [99])]

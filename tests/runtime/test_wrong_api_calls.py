@@ -1,4 +1,4 @@
-"""Make wrong calls of the whole Python API: each parameter of each public function gets values of wrong
+"""Make wrong calls of the whole Python API. Each parameter of each public function gets values of wrong
 types and ranges, and methods are called on objects that are not open or not loaded. A call works or
 raises picotorch.Error, whose message names a subject and a remedy."""
 
@@ -19,7 +19,7 @@ SECONDS = 60  # for all wrong calls of one function, on a busy machine
 
 
 class Anything:
-    """An object of none of picotorch's kinds."""
+    """An object of none of picotorch's types."""
 
 
 def released():
@@ -149,7 +149,7 @@ INDEXED = ("input_tag", "input_tensor_meta", "input_value", "input_quantization"
            "output_tensor_meta", "output_value", "output_quantization", "is_output_dynamic",
            "memory_planned_buffer_size", "operator_name")
 
-# {function: (maker of the object that has it, valid arguments)}
+# {function: (maker of the object with the function, valid arguments)}
 CALLS = {
     "picotorch.BufferDataLoader": (None, {"buffer": pte}),
     "picotorch.FileDataLoader": (None, {"path": ptd, "buffer": lambda: bytearray(1 << 16)}),
@@ -245,20 +245,20 @@ CALLS = {
         lambda: host_runtime.Runtime.get().backend_registry, {"backend_name": lambda: "Nix"}),
 }
 
-# Functions with arguments that users do not call: picotorch calls them, or backends, whose calls are in
-# tests/on_board/delegates.py.
+# Functions with arguments that only picotorch or backends call. tests/on_board/delegates.py tests the
+# calls of backends.
 INTERNAL = {
     "BackendAllocator", "BackendExecutionContext", "BackendInitContext", "CompileSpec",
     "CompileSpecs", "Arguments", "Backend", "Delegate", "Delegates", "FreeableBuffer", "explain",
     "attach", "check_size", "DataMap", "TensorInfo", "TensorLayout", "ValueList", "MethodMeta",
     "NamedDataMap", "FlatTensorDataMap", "MergedDataMap", "Program", "Tensor", "Error",
-    # called by _picotorch, see its contract.py
+    # _picotorch calls these, see its contract.py
     "on_error", "on_request", "point_to", "as_input", "as_inputs",
 }
 
 
 def called(name):
-    """The function, and its valid arguments."""
+    """Return the function and its valid arguments."""
     make, arguments = CALLS[name]
     *path, last = name.split(".")
     target = picotorch if make is None else make()
@@ -273,7 +273,7 @@ def call(function, arguments):
 
 
 def refused(function, arguments):
-    """The Error of a call; None for one that works, or at the end of a sequence."""
+    """Return the Error of a call, or None for a call that works or ends a sequence."""
     try:
         call(function, arguments)
     except picotorch.Error as error:
@@ -287,14 +287,14 @@ def refused(function, arguments):
 
 
 def check(error):
-    """The message of an Error says what it is about and what to do."""
+    """Check that the message of an Error names its subject and a remedy."""
     assert error.subject and error.remedy, str(error)
     assert str(error).endswith(error.remedy)
 
 
 @pytest.fixture(autouse=True)
 def alarm(tmp_path, monkeypatch):
-    """Ends a call that hangs; what is written goes into a folder of the test."""
+    """End a call that hangs. Written files go to a folder of the test."""
     monkeypatch.chdir(tmp_path)
     signal.alarm(SECONDS)
     yield
@@ -303,7 +303,7 @@ def alarm(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", CALLS)
 def test_wrong_arguments_have_their_error(name):
-    """Each parameter gets each wrong value, the others stay valid."""
+    """Each parameter gets each wrong value, while the others stay valid."""
     for parameter in CALLS[name][1]:
         for make in WRONG.values():
             function, arguments = called(name)
@@ -318,7 +318,7 @@ def test_there_are_enough_wrong_calls():
     assert number > 2500
 
 
-REFUSED = ["None", "five", "text", "object", "list of None"]  # by all of these functions
+REFUSED = ["None", "five", "text", "object", "list of None"]  # all of these functions reject them
 
 
 @pytest.mark.parametrize("value", REFUSED)
@@ -376,7 +376,7 @@ ARGUMENTS = {"index": 0, "name": "encode", "manager": manager, "program": progra
 
 
 def public(target):
-    """The methods and properties of an object that users call."""
+    """Return the methods and properties of an object that users call."""
     return [name for name in dir(target) if not name.startswith("_") and name not in INTERNAL]
 
 
@@ -409,7 +409,7 @@ def test_a_list_of_an_unloaded_method_has_its_error():
 
 
 def functions_of(module):
-    """(function, its parameters) of a module and its classes."""
+    """Yield (function, its parameters) of a module and its classes."""
     for name, value in vars(module).items():
         if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
             continue

@@ -1,5 +1,6 @@
 """Test that host/_picotorch/contract.py has each name that a binding reads of picotorch's objects, and
-each that picotorch reads of a binding. CPython's binding works without picotorch, numpy and torch."""
+each name that picotorch reads of a binding. Test that CPython's binding works without picotorch, numpy
+and torch."""
 
 import ast
 import inspect
@@ -36,7 +37,7 @@ NAMES = set().union(*map(names_of, PROTOCOLS))
 
 
 def entries(text, table):
-    """The names in a table of functions of the C module."""
+    """Return the names in a table of functions of the C module."""
     body = re.search(rf"{table}\[\] = \{{(.*?)\n?}};", text, re.S)[1]
     return set(ENTRIES.findall(body))
 
@@ -45,14 +46,14 @@ def entries(text, table):
 
 
 def test_c_reads_names_of_the_contract():
-    """Attributes and methods of Python's objects, whatever reads them."""
+    """The names are attributes and methods of Python's objects, whatever function reads them."""
     reads = r"(?:mp_load_attr|mp_load_method|mp_store_attr|attribute_at|has)\([^;]*?MP_QSTR_(\w+)"
     found = {name for path in C_FILES for name in re.findall(reads, path.read_text())}
     assert found and found <= NAMES, found - NAMES
 
 
 def test_all_names_of_c_are_accounted_for():
-    """No other name of Python is in the C of the binding: each is read, or an entry of a table."""
+    """The binding's C code has no other name of Python: each is read, or an entry of a table."""
     known = NAMES | contract.BOTH | contract.MICROPYTHON | {"", "__name__", "_picotorch"}
     for path in C_FILES:
         assert set(re.findall(r"MP_QSTR_(\w*)", path.read_text())) <= known, path.name
@@ -90,7 +91,7 @@ def test_the_fields_of_a_tensor():
     assert dict(zip(contract.TENSOR_FIELDS, found, strict=True))["sizes"] == (5,)
 
 
-# ---- names that picotorch has, and reads
+# ---- names of picotorch, and names that it reads
 
 
 def test_picotorch_keeps_the_contract():
@@ -110,8 +111,8 @@ def empty_method(**arguments):
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")),
                          ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_picotorch_reads_no_other_name(path):
-    """The module's names are in the contract; no name of an object that it makes, which are all called
-    `library`, is private."""
+    """The module's names are in the contract. Names of objects that it makes, which are all called
+    `library`, are public."""
     tree = ast.parse(path.read_text())
     allowed = contract.BOTH | contract.MICROPYTHON | contract.CPYTHON | {"__file__"}
     for node in ast.walk(tree):
@@ -124,7 +125,7 @@ def test_picotorch_reads_no_other_name(path):
                         and not node.attr.startswith("__")), node.attr
 
 
-# ---- alone
+# ---- the binding alone
 
 ALONE = """
 import sys
@@ -186,8 +187,8 @@ print(bytes(method.get_output(0).data).hex(), list(owner.kept[0].tensor.sizes_vi
 
 
 def test_the_binding_works_alone():
-    """With nothing of picotorch, numpy and torch to import, a program is opened, loaded and executed,
-    and errors come from the owner."""
+    """Without importing picotorch, numpy or torch, the test opens, loads and executes a program. The
+    owner makes the errors."""
     found = subprocess.run([sys.executable, "-c", ALONE, MODEL], capture_output=True, text=True)
     assert (found.stderr, found.returncode) == ("", 0)
     assert found.stdout == f"{struct.pack('<5f', *5 * [3.0]).hex()} [5]\n"
@@ -199,8 +200,8 @@ def test_import_picotorch_imports_no_numpy():
 
 
 def test_another_threads_call_leaves_the_error_of_a_backend():
-    """A call that is refused since another thread executes raises its own error, and not that which
-    the other thread is about to raise."""
+    """A call that is rejected while another thread executes raises its own error, and leaves the error
+    of that thread."""
     method = empty_method(max_delegates=1)
     kept = method._delegates._error = picotorch.errors.fail(1, "of the backend", "delegate", 0)
     with pytest.raises(picotorch.Error, match="InvalidState"):

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.check
 
 
 def test_each_budget_has_a_test():
-    """Names in f-strings are compared by what stands around their braces."""
+    """Names in f-strings are compared by the text before and behind the braces."""
     sources = "".join(path.read_text() for path in budgets.tests())
     used = re.findall(r'budgets\.check\(f?"([^"]+)"', sources)
     patterns = [re.sub(r"\\\{.*?\\\}", r"\\w+", re.escape(name)) for name in used]

@@ -1,5 +1,5 @@
-"""Test the figures in the pages: a program writes each, a test compares it, or code or the world set
-it."""
+"""Test the figures in the pages: a program writes each, or a test compares it, or code or the outside
+world defines it."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("boards/*.md"),
                 *ROOT.glob("examples/*/README.md")])
 
-# What programs of the repository write, and code: it runs or compiles, its output is compared
+# Output of the repository's programs, and code: it runs or compiles, and its output is compared
 WRITTEN = re.compile(r"<!-- (?!needs torch|end)[\w ]+ -->\n.*?<!-- end -->"
                      r"|```(?:console|python|c)\n.*?```", re.DOTALL)
 COMMAND = re.compile(r"`(?:picotorch|make|mpremote|tests/|-)[^`]*`")
@@ -26,7 +26,7 @@ UNITS = ("B", "KB", "MB", "GB", "KiB", "MiB", "GiB", "bytes?", "ns", "ms", "s", 
          "cycles?", "MACs?", "steps", "times", "%", "percent", "dB", "million", "operators?",
          "architectures?", "models?", "files", "points", "tests")
 FIGURE = re.compile(rf"{NUMBER}(?:,?\s(?:to|or|and|of)\s{NUMBER})*[\s-]?(?:{'|'.join(UNITS)})(?![\w/])"
-                    r"|(?<![\w.,#])\d{1,3}(?:,\d{3})+(?!\d)"  # 1,024: names have no comma
+                    r"|(?<![\w.,#])\d{1,3}(?:,\d{3})+(?!\d)"  # 1,024; a comma is not part of a name
                     r"|(?<![\w.])\d*\.\d+(?= of)"  # .67 of
                     r"|(?<=\S \| )\d+(?= \|)")  # a cell of a table
 
@@ -51,7 +51,7 @@ LIMITS = {
     "1,024": ("port/firmware/mpconfigrepl.h", "MICROPY_REPL_STDIN_BUFFER_MAX (1024)"),
     "100 KB": ("tests/boards/test_kernels_in_flash.py", "FREE = 100 * 1024 "),
 }
-# The world outside: data sheets, data sets, the definition of decibels
+# Figures of the outside world: data sheets, data sets, the definition of decibels
 OUTSIDE = {
     "boards/README.md": ("8 MHz", "16 MHz", "25 MHz", "50 MHz", "168 MHz"),
     "docs/export.md": ("40 dB", "1 %", "10 %", "6 dB"),
@@ -62,7 +62,7 @@ OUTSIDE = {
 
 
 def figures(page: Path) -> set[str]:
-    """Give the figures in the text of a page that nothing writes or compares."""
+    """Return the figures in the text of a page that nothing writes or compares."""
     text = page.read_text()
     for kept in (WRITTEN, COMMAND, SIZES):
         text = kept.sub("", text)

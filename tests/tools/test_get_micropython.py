@@ -19,7 +19,7 @@ TREE = Path(os.environ.get("MICROPYTHON_DIR") or REPOSITORY / "build" / "micropy
 
 @pytest.fixture
 def tool():
-    """The tool as a module."""
+    """Load the tool as a module."""
     return load_tool("get_micropython")
 
 
@@ -69,7 +69,7 @@ def test_a_folder_without_micropython_is_rejected(tmp_path):
 
 @pytest.fixture
 def released(tool, tmp_path):
-    """A copy of all files of the tree whose hashes are stored."""
+    """Copy all files of the tree whose hashes are stored."""
     for name in tool.stored_hashes():
         copy = tmp_path / "released" / name
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def test_a_changed_bit_of_any_file_that_a_build_reads_is_seen(tool, released):
 
 @pytest.fixture
 def cached(tool, released, tmp_path, monkeypatch):
-    """The tool's own tree, got by an earlier call."""
+    """Return the tool's own tree, downloaded by an earlier call."""
     monkeypatch.delenv("MICROPYTHON_DIR", raising=False)
     monkeypatch.setattr(tool, "BUILD", tmp_path)
     monkeypatch.setattr(sys, "argv", ["get_micropython.py"])
@@ -103,7 +103,7 @@ def cached(tool, released, tmp_path, monkeypatch):
 
 
 def test_the_cached_tree_is_checked_each_time(tool, cached, tmp_path, capsys):
-    """The tool's own tree, changed after it was unpacked."""
+    """The tool's own tree was changed after it was unpacked."""
     tool.main()
     assert capsys.readouterr().out == f"{tmp_path}/micropython\n"
     flip_a_bit(tmp_path / "micropython/py/gc.c")
@@ -113,7 +113,7 @@ def test_the_cached_tree_is_checked_each_time(tool, cached, tmp_path, capsys):
 
 
 def test_a_file_that_is_not_in_the_release_is_rejected(tool, cached):
-    """make reads a GNUmakefile before the Makefile, and Python a module beside the script first."""
+    """make prefers a GNUmakefile to the Makefile, and Python a module beside the script."""
     for name in ("mpy-cross/GNUmakefile", "py/re.py", "ports/unix/x.c"):
         (cached / name).parent.mkdir(parents=True, exist_ok=True)
         (cached / name).touch()
@@ -124,7 +124,7 @@ def test_a_file_that_is_not_in_the_release_is_rejected(tool, cached):
 
 
 def test_links_are_rejected_wherever_they_lead(tool, cached, tmp_path):
-    """Also one to the same bytes, which would be others the next time."""
+    """A link to the same bytes is rejected, too, since these could change later."""
     (cached / "py/gc.c").rename(tmp_path / "gc.c")
     (cached / "py/gc.c").symlink_to(tmp_path / "gc.c")
     (cached / "shared").rename(tmp_path / "shared")
@@ -137,7 +137,7 @@ def test_links_are_rejected_wherever_they_lead(tool, cached, tmp_path):
 
 
 def test_bytecode_of_the_tools_is_removed(tool, cached):
-    """Python would run it in place of a tool whose hash is right."""
+    """Python would run the bytecode in place of a tool with the right hash."""
     (cached / "py/__pycache__").mkdir()
     (cached / "py/__pycache__/makeqstrdata.cpython-311.pyc").touch()
     tool.main()
@@ -156,8 +156,8 @@ def test_only_files_with_a_hash_are_extracted(tool, released, tmp_path):
 
 @pytest.fixture
 def repository(tool, released, tmp_path, monkeypatch):
-    """A repository of which git gets the tree, and its commit is the release's: the tool's names
-    lead there."""
+    """Make a repository from which git fetches the tree, with the release's commit. The tool uses its
+    names."""
     def git(*arguments):
         author = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
         return subprocess.check_output(["git", "-C", released, *author, *arguments], text=True).strip()

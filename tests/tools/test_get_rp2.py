@@ -6,7 +6,7 @@ from support.tool import load_tool
 
 @pytest.fixture
 def tool():
-    """The tool as a module."""
+    """Load the tool as a module."""
     return load_tool("get_rp2")
 
 

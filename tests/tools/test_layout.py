@@ -15,7 +15,7 @@ BY_WHAT_THEY_SHOW = ("core", "kernels", "runtime", "host", "boards", "hostile", 
 
 
 def imported(path):
-    """The first names of the modules that a file imports, at whatever depth."""
+    """Return the top-level names of the modules that a file imports anywhere."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -42,7 +42,7 @@ def test_only_the_test_of_a_tool_loads_it():
 
 @pytest.mark.parametrize("folder", BY_WHAT_THEY_SHOW)
 def test_helpers_lie_in_support(folder):
-    """Such a folder has tests only, and they take no code from the tests of another folder."""
+    """Such a folder has tests only, and these import nothing from the tests of another folder."""
     paths = list((TESTS / folder).glob("*.py"))
     assert paths and [path.name for path in paths if not path.name.startswith("test_")] == []
     names = {path.stem for path in paths}

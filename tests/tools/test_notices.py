@@ -14,11 +14,11 @@ ROOT = Path(__file__).resolve().parents[2]
 notices = load_tool("notices")
 FIRMWARE = {"ours": emulator.firmware_path(load_board(running.DEFAULT_BOARD)),
             **{board: rp2.BUILD / board / "firmware.elf" for board in rp2.BOARDS}}
-# What the debug information of Debian's packages names
+# Names in the debug information of Debian's packages
 COMPILERS = {"newlib": re.compile(r"/newlib/"), "libgcc": re.compile(r"/libgcc/|/gcc-arm-none-eabi")}
 TREE = re.compile(rf"(?:/build/(?:micropython|rp2/tree)|{'|'.join(map(str, notices.trees()))})/(.*)")
 OURS = re.compile(r"(?:^\.|/)/?(?:kernels|port|build/firmware|build/rp2/\w+)/")
-# A part of the licence of each
+# A part of each licence
 LICENCES = {
     "micropython": "Permission is hereby granted, free of charge",
     "libm": "Developed at SunPro",
@@ -40,7 +40,7 @@ HOLDERS = {"micropython": "Damien P. George", "littlefs": "The littlefs authors"
 
 
 def compiled(firmware):
-    """The sources of a firmware, as its debug information names them, each with its folder."""
+    """Return the sources of a firmware from its debug information, each with its folder."""
     printed = subprocess.check_output(["arm-none-eabi-readelf", "--debug-dump=info", "--dwarf-depth=1",
                                        firmware], text=True, stderr=subprocess.DEVNULL)
     for unit in printed.split("DW_TAG_compile_unit")[1:]:
@@ -50,7 +50,7 @@ def compiled(firmware):
 
 
 def component_of(source):
-    """The component to which a source belongs, "picotorch", or None."""
+    """Return the component to which a source belongs, "picotorch", or None."""
     for name, pattern in COMPILERS.items():
         if pattern.search(source):
             return name

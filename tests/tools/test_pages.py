@@ -122,7 +122,7 @@ def test_every_command_is_in_the_list():
 
 
 def rows(page):
-    """The rows of the tables whose last column is headed "shown by"."""
+    """Return the rows of the tables whose last column is headed "shown by"."""
     shown = False
     for line in (DOCUMENTS / page).read_text().splitlines():
         if not line.startswith("|"):

@@ -1,4 +1,5 @@
-"""Test that the same sources make the same bytes: wheel and firmware, built a second time elsewhere."""
+"""Test that the same sources give the same bytes: wheel and firmware are built a second time
+elsewhere."""
 
 import shutil
 import subprocess
@@ -26,7 +27,7 @@ notices = make_wheel.notices
 BOARD = running.DEFAULT_BOARD
 OTHER_BOARD = "mps2-an385"
 MPY_CROSS = "build/mpy-cross/mpy-cross"
-FREE = 100 * 1024  # bytes of a Pico's heap that int8 ds_cnn leaves to its user
+FREE = 100 * 1024  # minimum of free heap of a Pico while int8 ds_cnn is loaded
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def sources(tmp_path):
 
 @pytest.mark.reliability
 def test_firmware(sources, tmp_path):
-    """With all kernels, and with those of one model only."""
+    """The firmware has all kernels, or those of one model only."""
     program = open_program((FOLDER / "ds_cnn" / "model.pte").read_bytes())
     selected = tmp_path / "selected.elf"
     names = selective.build(BOARD, {"ds_cnn": program}, selected).operators
@@ -60,7 +61,7 @@ def test_firmware(sources, tmp_path):
 
 
 def collect_another_name(sources, micropython):
-    """Begins a build in which a source needs a name, that needs none when the build goes on."""
+    """Begin a build in which a source needs a name that it does not need when the build continues."""
     source = sources / "port/firmware/counter.c"
     text = source.read_text()
     source.write_text(text + "const qstr another = MP_QSTR_another;\n")
@@ -84,7 +85,7 @@ def test_wheel(tmp_path):
 
 
 def test_a_wheel_includes_the_builds_for_boards(tmp_path, monkeypatch):
-    """And nothing else of what lies beside it."""
+    """The wheel includes no other files beside them."""
     (tmp_path / "firmware").mkdir()
     built = emulator.firmware_path(load_board(BOARD)).parent
     (tmp_path / "firmware" / built.name).symlink_to(built)
@@ -109,8 +110,8 @@ def test_a_wheel_includes_the_builds_for_boards(tmp_path, monkeypatch):
 
 
 def check_installed(wheel, folder):
-    """Use a wheel in an environment of its own, with the emulator but no compiler and no checkout, and
-    check the errors of what it cannot do."""
+    """Use a wheel in an environment of its own, with the emulator but no compiler and no checkout.
+    Check the errors of commands that this environment cannot run."""
     python = installed.make_environment(folder / "venv", wheel)
     programs = folder / "programs"
     programs.mkdir()
@@ -142,7 +143,8 @@ def check_installed(wheel, folder):
 
 
 def check_pico(call, folder):
-    """A model in firmware, and beside kernels in the flash of a stock Pico: as on the twin."""
+    """Check that a model in firmware, and one beside kernels in the flash of a stock Pico, run as on
+    the twin."""
     model, rare = (FOLDER / name / "model.pte" for name in ("int8_ds_cnn", "embedding_bag"))
     count = len(supported_operators())
     for board in rp2.BOARDS:

@@ -19,7 +19,7 @@ PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
 
 
 def locked(*names):
-    """[(requirement, hashes)] of the files of these names."""
+    """Return [(requirement, hashes)] of the files of these names."""
     text = "".join((FOLDER / f"{name}.txt").read_text() for name in names).replace("\\\n", "")
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     return [(Requirement(re.sub(r"\s--hash=\S+", "", line)), re.findall(r"--hash=(\S+)", line))
@@ -75,7 +75,7 @@ def make_wheel(folder):
 
 @pytest.mark.reliability
 def test_a_package_of_which_a_bit_changed_is_rejected(tmp_path):
-    """By pip, called as the set-up calls it."""
+    """pip rejects it, called as the set-up calls it."""
     wheel = make_wheel(tmp_path)
     requirements = tmp_path / "requirements.txt"
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()

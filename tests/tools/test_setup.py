@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def setup(tmp_path, monkeypatch):
-    """The set-up program as a module, with an empty folder as its repository."""
+    """Load the set-up program as a module, with an empty folder as its repository."""
     module = load_tool("setup_picotorch")
     places = {
         "ROOT": tmp_path,
@@ -169,7 +169,7 @@ ASKS_FOR_TORCH = re.compile(r"""(?:importorskip|find_spec)\("(?:torch|executorch
 
 
 def test_a_target_runs_each_file_that_is_skipped_without_torch():
-    """make conformance and make export-check, of all files with such a test."""
+    """Each file with such a test is run by make conformance or make export-check."""
     lists = "lists: ; @echo $(NEEDS_TORCH) $(ALSO_NEED_TORCH) $(EXPORT_TESTS)"
     environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
     listed = subprocess.run(["make", "-s", "--eval", lists, "lists"], cwd=REPOSITORY, check=True,

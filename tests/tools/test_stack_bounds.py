@@ -54,7 +54,7 @@ DYNAMIC = CALLS + "int root(int x) { char a[x]; use(a); return a[x / 2]; }"
 
 
 def program_of(folder, source, core):
-    """A linked program, and {function: bytes} as the compiler states them."""
+    """Link a program. Return it, and {function: bytes} from the compiler."""
     (folder / "one.c").write_text(source + "\nint main(void) { return root(3); }\n")
     subprocess.run(["arm-none-eabi-gcc", f"-mcpu={core}", "-mthumb", "-O2", "-ffunction-sections",
                     "-fstack-usage", "-nostdlib", "-Wl,-e,main", "-Wl,--emit-relocs", "one.c", "-o",
@@ -101,7 +101,7 @@ def test_recursion_is_found(tmp_path, core):
 
 
 def test_a_far_jump_is_no_recursion(tmp_path):
-    """On Armv6-M it is a bl into the function."""
+    """On Armv6-M a far jump is a bl into the function."""
     program, frames = program_of(tmp_path, FAR, "cortex-m0plus")
     listing = subprocess.run([OBJDUMP, "-d", tmp_path / "one.elf"], text=True,
                              stdout=subprocess.PIPE).stdout
@@ -117,7 +117,7 @@ def test_a_frame_of_variable_size_is_rejected(tmp_path, core):
         bound(program)
 
 
-# ---- the firmware: the same faults end its build, too
+# ---- the firmware: these faults also end its build
 
 
 def stack_json(board):
@@ -125,7 +125,7 @@ def stack_json(board):
 
 
 def module_constant(name):
-    """A number of port/module/modpicotorch.h."""
+    """Return a number of port/module/modpicotorch.h."""
     text = (ROOT / "port" / "module" / "modpicotorch.h").read_text()
     return int(re.search(rf"#define {name} (\d+)", text)[1])
 
@@ -151,8 +151,8 @@ def test_load_uses_no_more_stack_than_it_requires(board):
 
 @every_board
 def test_frames_equal_the_compiler_report(board):
-    """Larger only where the compiler does not know of all, or where a frame is taken in one of two
-    ways."""
+    """A frame is larger only if the compiler does not count all of it, or if a function has two
+    frames."""
     firmware = emulator.firmware_path(load_board(board))
     functions = [f for f in stack_bounds.Program(firmware, OBJDUMP).functions.values() if f.last]
     unique = {name for name, count in Counter(f.name for f in functions).items() if count == 1}
@@ -164,7 +164,7 @@ def test_frames_equal_the_compiler_report(board):
 
 
 def compiler_frames(folder: Path):
-    """{function: bytes} of those whose name only one file has."""
+    """Return {function: bytes} of the functions whose names are in one file only."""
     rows = [line.rsplit("\t", 2) for path in folder.rglob("*.su") for line in open(path)]
     names = Counter(place.split(":", 3)[3] for place, _, _ in rows)
     return {name: int(size) for place, size, kind in rows

@@ -1,7 +1,7 @@
-"""Plain English in comments and docstrings: phrases that were replaced do not come back.
+"""Test the English of comments and docstrings: phrases that were replaced do not return.
 
-A docstring begins with a verb, or with the name of the thing that it describes. A clause (what it
-does, whether it works) or a fragment (of the first one) is neither.
+A docstring begins with a verb, or with the name of the thing that it describes. A clause (what it does,
+whether it works) or a fragment (of the first one) is neither.
 """
 
 import ast
@@ -17,7 +17,7 @@ C = ("examples", "kernels", "port")
 
 
 def docstrings(path):
-    """Give the docstrings of a module, of its classes and functions."""
+    """Yield the docstrings of a module, of its classes and functions."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
             yield ast.get_docstring(node) or ""
@@ -32,7 +32,7 @@ def test_docstrings(folder):
 
 
 def comments(path):
-    """Give the comments of a C file: runs of lines, and those behind code."""
+    """Yield the comments of a C file: runs of lines, and comments behind code."""
     for found in re.finditer(r"(^ *//.*\n)+|//.*|/\*(.|\n)*?\*/", path.read_text(), re.MULTILINE):
         yield re.sub(r"\s*\n *(//|\*)", "", found[0].strip()).lstrip("/*- ")
 
@@ -48,7 +48,7 @@ def test_comments(folder):
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md",
                                   *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name)
 def test_pages(page):
-    """A sentence begins with its subject, and commands print or state things: they say nothing."""
+    """A sentence begins with its subject, and commands print or state facts instead of saying them."""
     found = re.search(r"(^|[.;:|] )What\b.*|.*\b(anew|so many|says (so|what|which)|what is no)\b.*",
                       page.read_text(), re.MULTILINE)
     assert found is None, found[0]

@@ -1,5 +1,5 @@
-"""Fuzz programs of calls with any arguments, drawn from the bytes by
-tests/support/hostile_programs.py."""
+"""Fuzz programs of calls with any arguments. tests/support/hostile_programs.py derives them from the
+bytes of an input."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ SEEDS = 100
 
 
 def one_input(data):
-    """The name of the first Error, or "ok"."""
+    """Return the name of the first Error, or "ok"."""
     return hostile_programs.outcome(data)
 
 

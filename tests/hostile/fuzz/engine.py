@@ -2,7 +2,7 @@
 
     python engine.py file [options of libFuzzer] CORPUS
 
-tools/fuzz.py calls it, with the sanitized extension and atheris' sanitizer library.
+tools/fuzz.py calls this program with the sanitized extension and atheris' sanitizer library.
 """
 
 import importlib
@@ -16,10 +16,10 @@ import atheris
 def main():
     name = sys.argv.pop(1)
     preload = os.environ.pop("LD_PRELOAD", "")  # not for the symbolizer of reports
-    # the command with which libFuzzer starts itself again, as for -merge=1
+    # libFuzzer restarts itself with this command, as for -merge=1
     sys.argv[0] = f"env LD_PRELOAD={shlex.quote(preload)} " + shlex.join(
         [sys.executable, __file__, name])
-    # not _picotorch, the twin of a C module: it would take five times as long
+    # _picotorch, the twin of a C module, is left out, since it would take five times as long
     with atheris.instrument_imports(include=["picotorch"]):
         target = importlib.import_module(name)
 

@@ -27,12 +27,12 @@ from support import exercise, fixture_store  # noqa: E402
 MAX_LENGTH = 8192
 SECONDS = 30
 LARGEST_FIXTURE = 3072  # bytes of a program: a larger one takes longer
-EXTERNAL = ("external_two_files", "external_state")  # whose .ptd files have no key in common
+EXTERNAL = ("external_two_files", "external_state")  # their .ptd files have no key in common
 
 
 @functools.cache
 def external():
-    """(program, .ptd files) of the fixtures to which a .ptd file is given."""
+    """Return (program, .ptd files) of the fixtures with .ptd files."""
     fixtures = [fixture_store.load(name) for name in EXTERNAL]
     return [(fixture.pte, fixture.data) for fixture in fixtures]
 
@@ -40,12 +40,12 @@ def external():
 @functools.cache
 def set_up():
     names = {name for fixture in fixture_store.load_all() for name in fixture.backends}
-    for name in sorted(names | {"Doubling"}):  # that of test_delegates
+    for name in sorted(names | {"Doubling"}):  # the backend of test_delegates
         register_backend(name, exercise.Curious())
 
 
 def one_input(data):
-    """The name of the first Error, or "ok"."""
+    """Return the name of the first Error, or "ok"."""
     set_up()
     identifier = data[4:8]
     if identifier == b"FT01":
@@ -62,7 +62,7 @@ def one_input(data):
 
 
 def worst(outcomes):
-    """The first Error, or "ok"."""
+    """Return the first Error, or "ok"."""
     return next((name for name in outcomes.names if name != "ok"), "ok")
 
 
@@ -109,7 +109,7 @@ def execute_case(program, case):
 
 
 def seeds():
-    """Yield programs, .ptm files and .ptd files of the fixtures, the programs of tests that no exporter
+    """Yield programs, .ptm files and .ptd files of the fixtures, programs of tests that no exporter
     writes, and bundled programs."""
     from test_bad_programs import CASES
     from test_delegates import sections

@@ -1,13 +1,13 @@
-// Uses all that the library offers on files that are not trusted: whatever they say, each call
-// works or is refused, and none touches a byte that it was not given.
+// Use every function of the library on files that are not trusted. Each call succeeds or returns an
+// error, and no call accesses a byte outside the memories that it received.
 //
-// An input is a .pte file, an image, whose checksums are made right, or a .ptd file; behind a
-// program there may be its data files, each followed by its length (4 bytes, little-endian) and
-// "+ptd". Every memory is a heap block of just
-// the bytes that were asked for, so that a sanitizer sees the first one beside it.
+// An input is a .pte file, a .ptm file, which gets correct checksums, or a .ptd file. Data files
+// may follow a program, each followed by its length (4 bytes, little-endian) and "+ptd". Every
+// memory is a heap block of exactly the requested size, so that a sanitizer detects an access
+// beside it.
 //
-// Built with libFuzzer this is what it fuzzes. Built with -DREPLAY it is a program that runs inputs
-// once each and prints a line for every one; tests/support/replayed.py builds that.
+// With libFuzzer this file is the target. With -DREPLAY it is a program that runs each input once
+// and prints a line for it; tests/support/replayed.py builds that program.
 #include "core/format/ptm.h"
 #include "core/method.h"
 #include <stdio.h>
@@ -15,29 +15,28 @@
 #include <string.h>
 
 enum {
-    LARGEST_MEMORY = 1 << 19, // bytes of any buffer that a program gets
+    LARGEST_MEMORY = 1 << 19, // maximum bytes of any buffer that a program gets
     LARGEST_POOL = 1 << 19,
-    MAX_TRIES = 100, // to load with more memory
+    MAX_TRIES = 100, // maximum loads with more and more memory
     MAX_FILES = 4,
     MAX_BLOCKS = 4096,
     MAX_PLANNED = PT_MEMORIES,
     MAX_METHODS = 32,
-    MAX_ITEMS = 256, // of a list, a data file or a plan that are looked at
+    MAX_ITEMS = 256, // maximum items of a list, a data file or a plan to read
     MAX_POLLS = 64,
-    MAX_CALLS = 50, // of a delegate: in an endless loop they would take most of the time
+    MAX_CALLS = 50, // maximum calls of a delegate, which take most of the time of an endless loop
     MAX_STEPS = 8,
     TRAILER = 8,
 };
 
-// What became of an input. digest: of all that the library answered, which is the same on every
-// machine.
+// The result of an input. digest: of all values that the library returned, equal on every machine.
 static struct {
     uint32_t methods, loaded, executed, refused;
-    uint8_t first; // error
+    uint8_t first; // code of the first error
     uint64_t digest;
 } result;
 
-// ---- looking at what the library gives
+// ---- reading of all that the library returns
 
 static void look(const void *data, size_t size) {
     const uint8_t *bytes = data;
@@ -55,7 +54,7 @@ static void look_at_text(pt_text text) {
     look(text.data, text.length);
 }
 
-// Bytes and exponent of the floats of a dtype; of others 0.
+// Return the bytes of a dtype's floats and set their infinity, or return 0 for other dtypes.
 static uint32_t float_size(uint8_t dtype, uint64_t *infinity) {
     switch (dtype) {
     case PT_DTYPE_HALF:
@@ -78,7 +77,7 @@ static uint32_t float_size(uint8_t dtype, uint64_t *infinity) {
     }
 }
 
-// Which of two NaNs a sum is depends on the compiler: all count as one.
+// The compiler decides which of two NaNs their sum is, so all NaNs count as one.
 static void look_at_elements(const uint8_t *data, uint32_t nbytes, uint8_t dtype) {
     uint64_t infinity = 0;
     uint32_t size = float_size(dtype, &infinity);
@@ -99,7 +98,7 @@ static void fail(const char *what) {
     abort();
 }
 
-// True for what worked. An error has to say something.
+// Return true for a call that succeeded. An error has to have a text.
 static bool works(int code, const pt_error *error) {
     look_at(code);
     if (code == PT_ERROR_OK) {
@@ -123,7 +122,7 @@ static bool works(int code, const pt_error *error) {
 static void *blocks[MAX_BLOCKS];
 static uint32_t n_blocks;
 
-// No byte more than asked for; of no byte NULL.
+// Allocate exactly these bytes; return NULL for none.
 static uint8_t *block(uint32_t size) {
     if (size == 0 || size > LARGEST_POOL || n_blocks == MAX_BLOCKS) {
         return NULL;
@@ -147,13 +146,13 @@ static void free_blocks(uint32_t first) {
     }
 }
 
-// ---- what an input is made of
+// ---- the parts of an input
 
 typedef struct file {
-    const uint8_t *given; // as the fuzzer has them
-    const uint8_t *at;    // each in a block of its own, which nothing may change
+    const uint8_t *given; // as the fuzzer passes them
+    const uint8_t *at;    // each in a block of its own, which must not change
     uint32_t size;
-    uint32_t same; // from this byte on it is as given
+    uint32_t same; // bytes from here on are unchanged
 } file;
 
 typedef struct input {
@@ -166,8 +165,7 @@ static uint32_t read_u32(const uint8_t *p) {
     return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-// Gives an image the checksums of what it holds. Returns how many bytes at its start may be others
-// now.
+// Give a .ptm file correct checksums. Return how many bytes at its start may have changed.
 static uint32_t put_sums(uint8_t *data, uint32_t size) {
     pt_ptm_header *header = (pt_ptm_header *)(void *)data;
     uint32_t start = offsetof(pt_ptm_header, operators);
@@ -213,7 +211,7 @@ static void take_apart(input *in, const uint8_t *data, size_t size) {
     in->program = own(data, size);
 }
 
-// ---- a delegate that uses what it is offered
+// ---- a delegate that uses all its arguments
 
 static int find_backend(pt_method *m, uint32_t delegate, pt_error *error) {
     (void)error;
@@ -470,7 +468,8 @@ static void read_all(const pt_method *m) {
     look_at(usage.temp);
 }
 
-// To outputs and mutable buffers that the program leaves unplanned. `odd`: not as it should be.
+// Set memories for outputs and mutable buffers that the program leaves unplanned. `odd`: wrong
+// ones.
 static void give_memories(pt_method *m, bool odd) {
     pt_evalue item;
     pt_tensor_info info;
@@ -498,12 +497,12 @@ static void give_memories(pt_method *m, bool odd) {
     }
 }
 
-// How the inputs are given.
+// The variants of inputs.
 typedef enum {
     ZEROS,
-    HALVES,    // numbers of any kind, dynamic ones with half their sizes
-    FROM_FILE, // the program's bytes as numbers, of all sizes
-    SOMEWHERE, // in the program, in a planned buffer, in the input before, at an odd place
+    HALVES,    // numbers of any kind; dynamic tensors with half their sizes
+    FROM_FILE, // the program's bytes as numbers; tensors of all sizes
+    SOMEWHERE, // in the program, in a planned buffer, in the input before, at an odd address
     WAYS
 } way;
 
@@ -618,7 +617,7 @@ static void step(pt_method *m) {
 static void use(pt_method *m, uint32_t round) {
     pt_error error;
     read_all(m);
-    works(pt_execute(m, &error), &error); // without inputs
+    works(pt_execute(m, &error), &error); // fails without inputs
     give_memories(m, round == 1);
     give_memories(m, false);
     execute(m, ZEROS, MAX_POLLS);
@@ -632,8 +631,8 @@ static void use(pt_method *m, uint32_t round) {
 
 // ---- loading
 
-// Loads into memories of the sizes that the errors ask for, and with the temp memory that kernels
-// use. `least`: bytes of it with which it loads, too.
+// Load into memories of the sizes that errors request, and with the temp memory that kernels use.
+// `min`: receives the temp memory that is sufficient to load.
 static int load(pt_method *m, const pt_method_meta *meta, pt_memories *memories,
                 const pt_options *options, uint32_t *min) {
     uint32_t pool = 0, temp = 0, first = n_blocks;
@@ -673,14 +672,14 @@ static int load(pt_method *m, const pt_method_meta *meta, pt_memories *memories,
     return PT_ERROR_INTERNAL;
 }
 
-// In the same memories once more, which has to work with the minimum temp memory.
+// Load into the same memories again, which has to work with the minimum temp memory.
 static void load_again(pt_method *m, const pt_method_meta *meta, pt_memories *memories,
                        const pt_options *options, uint32_t min) {
     pt_error error;
     memories->temp = span(min);
     uint32_t used = m->records_end - pt_begin_of(m);
     pt_unload(m);
-    works(pt_execute(m, &error), &error); // it is not loaded
+    works(pt_execute(m, &error), &error); // fails: it is not loaded
     if (!works(pt_load(m, meta, memories, options, &error), &error)) {
         fail("a method does not load a second time");
     }
@@ -688,7 +687,7 @@ static void load_again(pt_method *m, const pt_method_meta *meta, pt_memories *me
         fail("a method is of another size the second time");
     }
     pt_memories others = *memories;
-    works(pt_load(m, meta, &others, options, &error), &error); // it is loaded
+    works(pt_load(m, meta, &others, options, &error), &error); // fails: it is loaded
 }
 
 static void use_method(const pt_method_meta *meta, pt_data *const *data, uint32_t n_data,
@@ -804,8 +803,8 @@ static uint8_t *read_all_of(FILE *from, size_t size) {
     return data;
 }
 
-// Reads inputs from a file: of each the length, 4 bytes, little-endian, and its bytes. Prints a
-// line for each: methods, loads, executions, what was refused, the first error, the digest.
+// Read inputs from a file with the length (4 bytes, little-endian) and the bytes of each. Print a
+// line for each: methods, loads, executions, rejections, the first error, the digest.
 int main(int n, char **arguments) {
     FILE *from = n == 2 ? fopen(arguments[1], "rb") : NULL;
     uint8_t length[4];

@@ -1,8 +1,8 @@
 """Fuzz the library in C alone: library.c uses programs, compiled methods and .ptd files of any bytes,
 without Python.
 
-A program may have its .ptd files behind it. The inputs include those of the other targets, and the
-findings at the two widths. library32 is the same at 32 bits.
+.ptd files may follow a program. The inputs include those of the other targets, and the findings at 64
+and at 32 bits. library32 is this target at 32 bits.
 """
 
 import struct
@@ -20,18 +20,18 @@ from support.flatbuffer_builder import FLAT_TENSOR, SCHEMA  # noqa: E402
 BITS = 64  # of a pointer
 MAX_LENGTH = 8192
 SECONDS = 20
-CORPUS = "library"  # name of the kept corpus
+CORPUS = "library"  # name of the stored corpus
 OTHERS = ("assembled", "file", "operators")
 IDENTIFIERS = [schema["file_identifier"].encode() for schema in (SCHEMA, FLAT_TENSOR)]
 
 
 def joined(program, files=()):
-    """An input: a program and its .ptd files."""
+    """Return an input of a program and its .ptd files."""
     return program + b"".join(file + struct.pack("<I", len(file)) + b"+ptd" for file in files)
 
 
 def seeds():
-    """Fixtures and their .ptm files, and what the other targets keep."""
+    """Yield fixtures, their .ptm files, and the stored corpora of the other targets."""
     for fixture in fixture_store.load_all():
         yield joined(fixture.pte, fixture.data)
     yield from ptms.seeds(MAX_LENGTH)

@@ -1,10 +1,10 @@
-// Mutates inputs of library.c along the schema of their FlatBuffers, and .ptm files word by word,
-// so that most pass verification. tests/hostile/fuzz/mutator.py changes files in place, and in
-// bytes as in any other file, in the same way.
+// Mutate inputs of library.c along the schema of their FlatBuffers, and .ptm files word by word, so
+// that most pass verification. tests/hostile/fuzz/mutator.py makes the same changes in place and of
+// plain bytes.
 #include "core/format/ptm.h"
 #include <stdlib.h>
 #include <string.h>
-#define pt_verify pt_verify_again // this file is about its tables
+#define pt_verify pt_verify_again // for the static tables of verify.c
 #include "core/format/verify.c"
 
 enum {
@@ -16,7 +16,7 @@ enum {
     SLOT,
 };
 
-// A number in a file: `kind` is the same for those that mean the same.
+// A number in a file. Places of the same `kind` have the same meaning.
 typedef struct place {
     uint32_t position;
     uint16_t kind;
@@ -33,7 +33,7 @@ typedef struct walk {
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed);
 
-// ---- where the numbers are
+// ---- places of the numbers
 
 static void add(walk *w, uint32_t position, uint32_t size, uint32_t kind) {
     if (w->n < MAX_PLACES && position <= w->size && size <= w->size - position) {
@@ -104,7 +104,7 @@ static void walk_field(walk *w, uint32_t at, schema_field field, uint32_t kind, 
     }
 }
 
-// first: where the table begins in `fields`.
+// first: index in `fields` where the table begins.
 static void walk_table(walk *w, uint32_t position, uint32_t first, uint32_t depth) {
     uint32_t vtable = position - u32_at(w, position), size = u16_at(w, vtable), type = 0;
     if (position == 0 || depth == DEPTH || w->n == MAX_PLACES || vtable > w->size - 4) {
@@ -121,8 +121,8 @@ static void walk_table(walk *w, uint32_t position, uint32_t first, uint32_t dept
     }
 }
 
-// The words of a .ptm file before its data. References to the same memory mean the same, and small
-// numbers do; a byte of a word may be a kind or a flag.
+// Add the words of a .ptm file before its data. References to the same memory have one meaning, and
+// so have small numbers. A byte of a word may be a kind or a flag.
 static void walk_ptm(walk *w) {
     uint32_t end = u32_at(w, offsetof(pt_ptm_header, records));
     for (uint32_t at = offsetof(pt_ptm_header, operators); at < end && at < w->size; at += 4) {
@@ -132,7 +132,7 @@ static void walk_ptm(walk *w) {
     }
 }
 
-// ---- changing some
+// ---- changes
 
 static uint64_t state;
 
@@ -160,7 +160,7 @@ static uint64_t number(uint64_t old, uint32_t bits, uint32_t size) {
     case 7:
         return old ^ (uint64_t)1 << draw(bits);
     case 8:
-        return (uint64_t)1 << (bits - 1); // the least of a signed one
+        return (uint64_t)1 << (bits - 1); // minimum of a signed number
     case 9:
         return ((uint64_t)1 << (bits - 1)) - 1;
     case 10:
@@ -186,7 +186,7 @@ static const place *another(const walk *w, const place *like) {
 
 static void change(walk *w, uint8_t *data) {
     const place *p = &w->places[draw(w->n)];
-    for (uint32_t tries = 0; p->kind >= LENGTH && tries < 3; tries++) { // rather a field
+    for (uint32_t tries = 0; p->kind >= LENGTH && tries < 3; tries++) { // prefer a field
         p = &w->places[draw(w->n)];
     }
     uint64_t old = get(data, p), new;
@@ -203,7 +203,7 @@ static void change(walk *w, uint8_t *data) {
     memcpy(data + p->position, &new, p->size);
 }
 
-// The program of an input, or one of the files behind it.
+// Select the program of an input, or one of the files behind it.
 static void choose(const uint8_t *data, size_t size, size_t *first, size_t *end) {
     *first = 0;
     *end = size;

@@ -1,8 +1,11 @@
 """Mutate FlatBuffers files along their schema, so that most pass verification.
 
-A change is made in place (a number, an offset, the length of a vector, a field left out), in the
-tables read into dicts and built again (parts removed, repeated, exchanged, taken from another file), or
-in bytes as in any other file.
+A change is made in one of three places:
+
+- in the file: a number, an offset, the length of a vector, an omitted field;
+- in the tables, read into dicts and written again: parts are removed, repeated, exchanged, or taken
+  from another file;
+- in plain bytes, as in any other file.
 """
 
 import copy
@@ -20,16 +23,16 @@ BUNDLED = tomllib.loads((FOLDER / "bundled_program.toml").read_text())
 SCHEMAS = {schema["file_identifier"].encode(): schema for schema in (SCHEMA, FLAT_TENSOR, BUNDLED)}
 FORMATS = {"bool": "<B", "u8": "<B", "i8": "<b", "i32": "<i", "u32": "<I", "i64": "<q", "u64": "<Q",
            "f64": "<d"}
-MOST = 4000  # tables and items that are read of a file
+MOST = 4000  # maximum of tables and items that are read from a file
 DEPTH = 12
-TRIES = 4  # to make a change that changes something
+TRIES = 4  # tries to make a change that has an effect
 STRUCTURE = ("header", "length", "offset", "slot", "vtable")
 FLOATS = (0.0, -0.0, 1.0, -1.0, 0.5, 1e-300, 1e300, float("inf"), float("-inf"), float("nan"))
 
 
 class Tree:
-    """The tables of a file as dicts, as flatbuffer_builder takes them. places: (format, position) of
-    each number, by the name of its kind or field. Raises ValueError, struct.error for what is none."""
+    """The tables of a file as dicts in the format of flatbuffer_builder. places: (format, position) of
+    each number, by the name of its kind or field. Raises ValueError or struct.error for other files."""
 
     def __init__(self, data):
         self.data = data
@@ -46,7 +49,7 @@ class Tree:
         return struct.unpack_from(layout, self.data, position)[0]
 
     def _header(self):
-        """The header that stands behind the identifier; b"" without."""
+        """Return the header behind the identifier, or b"" if there is none."""
         head = self.schema.get("extended_header") or self.schema.get("header")
         if not head or self.data[8:12] != head["magic"].encode():
             return b""
@@ -112,7 +115,7 @@ class Tree:
                 for i in range(length)]
 
     def write(self):
-        """The file of the dicts, with the header and what followed the tables."""
+        """Return the file of the dicts, with the header and the bytes that followed the tables."""
         tables = build(self.root, self.schema)
         if not self.header:
             return tables
@@ -136,7 +139,7 @@ class Tree:
 
 
 def number(rng, layout, old, size):
-    """Another value for a number of this layout. size: of the file."""
+    """Return another value for a number of this layout. size: of the file."""
     if layout == "<d":
         return rng.choice((*FLOATS, old + 1, -old, rng.uniform(-100, 100)))
     bits = 8 * struct.calcsize(layout)
@@ -149,7 +152,8 @@ def number(rng, layout, old, size):
 
 
 def in_place(tree, rng):
-    """The file with a few numbers changed: to another value, or to that of a place of the same name."""
+    """Return the file with a few numbers changed to other values, or to values of places of the same
+    name."""
     data = bytearray(tree.data)
     names = sorted(tree.places)
     if rng.random() < 0.75:
@@ -177,7 +181,7 @@ def in_place(tree, rng):
 
 
 def nodes(value, name, into):
-    """(container, key, name of its kind) of all that the dicts and lists below a value hold."""
+    """Return (container, key, name of its kind) of all items in the dicts and lists below a value."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     for key, item in items:
         kind = key if isinstance(value, dict) else name
@@ -190,7 +194,7 @@ def nodes(value, name, into):
 
 
 def rearrange(tree, rng, donor):
-    """Changes a few parts of the tables. donor: nodes of another file with this schema."""
+    """Change a few parts of the tables. donor: nodes of another file with this schema."""
     for _ in range(rng.choice((1, 1, 2, 3))):
         found = nodes(tree.root, "", [])
         if not found:
@@ -238,7 +242,7 @@ def change_number(container, key, rng):
 
 
 class Mutator:
-    """seeds: files from which parts are taken."""
+    """Mutate files. seeds: files that provide parts."""
 
     def __init__(self, seeds):
         self.donors = {}
@@ -250,7 +254,8 @@ class Mutator:
             self.donors.setdefault(data[4:8], []).append(tree)
 
     def mutate(self, data, max_size, seed, plain):
-        """Another file of at most max_size bytes; plain(data, max_size) is a change of any bytes."""
+        """Return another file of at most max_size bytes. plain(data, max_size) changes bytes of any
+        file."""
         rng = random.Random(seed)
         found = data
         try:

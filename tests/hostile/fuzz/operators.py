@@ -1,5 +1,5 @@
-"""Fuzz calls of single operators with arguments of any values, drawn from the bytes by
-tests/support/hostile_calls.py."""
+"""Fuzz calls of single operators with arguments of any values. tests/support/hostile_calls.py derives
+them from the bytes of an input."""
 
 import sys
 from pathlib import Path
@@ -14,7 +14,7 @@ SEEDS = 300
 
 
 def one_input(data):
-    """The name of the error that refused the call, or "ok"."""
+    """Return the name of the error that rejected the call, or "ok"."""
     return HostileCall(Draw(data)).run()
 
 

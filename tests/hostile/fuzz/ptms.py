@@ -1,4 +1,4 @@
-"""Make compiled methods as inputs: of the fixtures, with some words changed, with correct checksums.
+"""Make compiled methods as inputs: from the fixtures, with some words changed and correct checksums.
 
 tests/hostile/fuzz/mutator.c does the same in C.
 """
@@ -12,7 +12,7 @@ from picotorch.compile import ptm_writer
 from support import fixture_store
 
 MAGIC = b"PTM5"
-SIZE, RECORDS, SUMMED = 4, 8, 28  # places in the header
+SIZE, RECORDS, SUMMED = 4, 8, 28  # positions in the header
 CORE, OWN_CORE = 30, 0x80
 EXTREMES = (0, 1, 2, 3, 4, 0x3F, 0x40, 0x7F, 0x80, 0xFF, 0x7FFF, 0xFFFF, 0x10000, 0x7FFFFFFF,
             0x80000000, 0xFFFFFFFF)
@@ -23,7 +23,7 @@ def word(data, position):
 
 
 def with_sums(data):
-    """The .ptm file with the checksums of what it holds; other bytes as they are."""
+    """Return the .ptm file with correct checksums, and other bytes unchanged."""
     size, records = (word(data, at) if len(data) > SUMMED else 0 for at in (SIZE, RECORDS))
     if data[:4] != MAGIC or not SUMMED <= records <= size <= len(data) or (records | size) % 4:
         return bytes(data)
@@ -33,14 +33,15 @@ def with_sums(data):
 
 @functools.cache
 def of_fixtures(largest):
-    """(name, ptm) of the fixtures whose .ptm files have at most so many bytes, with packed weights."""
+    """Return (name, ptm) of the fixtures whose .ptm files have at most `largest` bytes, with packed
+    weights."""
     found = []
     for fixture in fixture_store.load_all():
         if len(fixture.pte) > 3 * largest:
             continue
         try:
             ptm = ptm_writer.compile_ptm(fixture.pte, fixture.data, "cortex-m4").data
-        except Error:  # operators or delegates that there are not
+        except Error:  # operators or delegates that are missing
             continue
         if len(ptm) <= largest:
             found.append((fixture.name, ptm))
@@ -48,7 +49,7 @@ def of_fixtures(largest):
 
 
 def of_programs():
-    """The same of programs that no exporter writes, with numbers and sizes that change."""
+    """Return (name, ptm) of programs that no exporter writes, with numbers and sizes that change."""
     from test_hostile_programs import PROGRAMS
 
     found = []
@@ -70,7 +71,7 @@ def _end(data):
 
 
 def _other(rng, data, old):
-    """Another value for a word: of its neighbours, a reference like it, an extreme."""
+    """Return another value for a word: a neighbour's, a reference like it, or an extreme."""
     choice = rng.randrange(8)
     if choice == 0:
         return rng.choice(EXTREMES)
@@ -89,7 +90,8 @@ def _other(rng, data, old):
 
 
 def mutated(data, rng):
-    """A .ptm file with some words of its records changed, and right checksums; as it is without any."""
+    """Return a .ptm file with some words of its records changed, and correct checksums. A file without
+    records is unchanged."""
     data = bytearray(data)
     if len(data) < SUMMED or _end(data) <= SUMMED:
         return bytes(data)

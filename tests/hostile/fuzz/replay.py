@@ -1,9 +1,9 @@
-"""Run inputs of a target once each, without atheris. Print how many ended with which error, and the
+"""Run each input of a target once, without atheris. Print how many ended with which error, and the
 inputs that ended otherwise or took too long.
 
     python replay.py file INPUT ...
 
-An input is a file, or a folder or .tgz of them. Exit status 1 if there was a finding.
+An input is a file, or a folder or .tgz of files. The exit status is 1 if there was a finding.
 """
 
 import collections
@@ -17,7 +17,7 @@ from pathlib import Path
 
 
 def inputs(path):
-    """(name, bytes) of each input."""
+    """Yield (name, bytes) of each input."""
     if path.suffix == ".tgz":
         with tarfile.open(path) as archive:
             for member in archive:
@@ -30,12 +30,12 @@ def inputs(path):
 
 
 def replay(target, paths):
-    """(counts by outcome, findings)"""
+    """Return (counts by outcome, findings)."""
     counts, findings = collections.Counter(), []
     for path in paths:
         for name, data in inputs(path):
             start = time.process_time()
-            print(name, file=sys.stderr, flush=True)  # the last one if it crashes
+            print(name, file=sys.stderr, flush=True)  # the last line names the input of a crash
             try:
                 counts[target.one_input(data)] += 1
             except Exception:

@@ -1,4 +1,4 @@
-// Compares the loops of kernels/arch/host with the plain loops, for random shapes and extreme
+// Compare the loops of kernels/arch/host with the plain loops, for random shapes and extreme
 // numbers:
 //
 //     loops KIND        prints a checksum of all outputs of a kind of vectors (PT_VECTORS_...)
@@ -24,7 +24,7 @@ int pt_vectors(void) {
     return vectors;
 }
 
-// Nothing is shared.
+// Run without sharing between threads.
 
 bool pt_shares(int64_t steps, int64_t round) {
     (void)steps, (void)round;
@@ -64,9 +64,9 @@ static float any_float(void) {
     return extreme ? extremes[next() % 7] : (float)(int32_t)next() * 0x1p-29f;
 }
 
-// ---- memory that ends where nothing may be read
+// ---- memory that ends at a page that cannot be read
 
-static uint8_t *ends[4]; // of four memories
+static uint8_t *ends[4]; // ends of four memories
 
 static void make_memories(void) {
     for (int i = 0; i < 4; i++) {
@@ -95,13 +95,13 @@ static float *floats(int i, int32_t n) {
     return all;
 }
 
-// ---- comparing
+// ---- comparison
 
 static uint32_t checksum = 2166136261;
 
 typedef void run_function(const void *what, void *out);
 
-// Runs the plain loop and the kind's.
+// Run the plain loop and the kind's.
 static void compare(const char *name, int kind, run_function *run, const void *what,
                     uint32_t size) {
     static uint8_t plain[MOST], out[MOST];
@@ -135,7 +135,7 @@ static pt_channels any_channels(int32_t n, int32_t depth) {
         shifts[o] = extreme ? from_to(-31, -1) : -from_to(right - 2, right + 1);
     }
     if (extreme && next() % 4 == 0) {
-        shifts[0] = from_to(-40, 3); // not for vectors
+        shifts[0] = from_to(-40, 3); // outside the range of vectors
     }
     const int32_t *limit = limits[next() % 3];
     return (pt_channels){
@@ -190,7 +190,7 @@ typedef struct taps_case {
     int32_t offset, channels;
 } taps_case;
 
-// The plain loop is the caller's, in depthwise.c.
+// The plain loop is in the caller, depthwise.c.
 static void multiply_taps(const void *what, void *out) {
     const taps_case *x = what;
     int8_t *to = out;

@@ -1,4 +1,4 @@
-"""Oracles of quantized_decomposed: quantization and back, its parameters, products and sums."""
+"""Define oracles of quantized_decomposed: quantization and back, its parameters, products and sums."""
 
 import math
 
@@ -15,7 +15,7 @@ CLOSE = {"rtol": 1e-5, "atol": 1e-4}
 
 
 def reals(draw, shape, scale=1.0):
-    """Multiples of half the scale, so that there are ties; and what is no usual number."""
+    """Draw multiples of half the scale, so that there are ties, and special floats."""
     x = draw.values(shape, "float32")
     halves = draw.random.integers(-300, 300, tuple(shape)) * np.float32(scale) / 2
     return np.asarray(np.where(draw.random.random(tuple(shape)) < 0.3, x, halves), "float32")
@@ -27,13 +27,13 @@ def range_of(draw, dtype):
 
 
 def numbers_of(draw):
-    """A scale and a zero point."""
+    """Draw a scale and a zero point."""
     zero_point = draw.pick(0, 3, -20, 127, draw.int(-(2**31), 2**31 - 1))
     return draw.pick(1.0, 0.5, 0.0712, 3e-6, 1e6), zero_point
 
 
 def of_numbers(draw, operator, shape):
-    """x, the arguments of scale and zero point as given, and as arrays that broadcast."""
+    """Draw scale and zero point. Return them as arguments, and as values that broadcast."""
     scale, zero_point = numbers_of(draw)
     if ".Tensor" not in operator:
         return [scale, zero_point], scale, zero_point

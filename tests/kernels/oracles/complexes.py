@@ -1,7 +1,7 @@
-"""Oracles of complex numbers: Fourier transforms, from real tensors and back, and arithmetic.
+"""Define oracles of complex numbers: Fourier transforms, from real tensors and back, and arithmetic.
 
-Exact results are computed here from the parts, in their type, by PyTorch's formulas: numpy's
-own products of complex64 differ in the last bit where the processor has a fused multiply-add.
+Exact results are computed here from the parts, in their type, by PyTorch's formulas: numpy's own
+products of complex64 differ in the last bit if the processor has a fused multiply-add.
 """
 
 import numpy as np
@@ -13,8 +13,8 @@ from .copies import moved
 from .sample import ORACLES, Sample, oracle
 
 PARTS = {"complex64": "float32", "complex128": "float64"}
-ERRORS = {"complex64": 2e-6, "complex128": 1e-14}  # for each of the largest result
-NORMS = ("backward", "ortho", "forward")  # by what numpy divides the transform: 0, 1 and 2
+ERRORS = {"complex64": 2e-6, "complex128": 1e-14}  # relative to the largest result
+NORMS = ("backward", "ortho", "forward")  # numpy's divisors of the transform: 0, 1 and 2
 
 
 def normal(draw, shape, dtype):
@@ -23,7 +23,7 @@ def normal(draw, shape, dtype):
 
 
 def lines(draw):
-    """Sizes, mostly small, and some of the dims, in any order."""
+    """Draw sizes, mostly small, and some of the dims, in any order."""
     shape = list(draw.shape(minimum=1, maximum=4, smallest=1))
     dims = (draw.some(range(len(shape))) or [draw.int(0, len(shape) - 1)])[:3]
     if draw.chance():
@@ -107,7 +107,8 @@ def from_two(draw, operator):
 
 
 def mixed(*operators):
-    """Enters a function for one in four calls of operators that have an oracle of real tensors."""
+    """Register a function for one in four calls of operators that also have an oracle of real
+    tensors."""
     def enter(function):
         for name in operators:
             def either(draw, operator, real=ORACLES[name]):
@@ -137,7 +138,7 @@ def times(x, y):
 
 
 def quotient(x, y):
-    """By Smith's method."""
+    """Divide by Smith's method."""
     wide = np.abs(y[0]) >= np.abs(y[1])
     maximum, minimum = np.where(wide, *y), np.where(wide, *y[::-1])
     ratio = minimum / maximum

@@ -1,5 +1,5 @@
-"""Oracles of operators that move elements: copies, views, parts, arrangements, and operators that make
-tensors."""
+"""Define oracles of operators that move elements: copies, views, parts, arrangements, and operators
+that make tensors."""
 
 import functools
 
@@ -9,13 +9,13 @@ from support.pytorch_dtypes import DTYPES, category, promote
 
 from .sample import Sample, oracle
 
-# Also dtypes without arithmetic
+# These include dtypes without arithmetic
 MOVED = [*DTYPES, "float16", "uint16", "uint32", "uint64", "complex64", "complex128"]
 FAR = (-2**63, 2**63 - 1, -2**31, 2**31)
 
 
 def moved(draw, minimum=0, smallest=0, maximum=5, dtypes=MOVED):
-    """Elements of any bits (bools are 0 or 1); 0-d arrays are arrays, too."""
+    """Draw elements of any bits (bools are 0 or 1). A 0-d result is an array, too."""
     shape, dtype = draw.shape(minimum, maximum, smallest), np.dtype(draw.pick(*dtypes))
     if dtype.kind == "b":
         return draw.values(shape, dtype)
@@ -42,7 +42,7 @@ def to_dim_order(draw, operator):
 
 
 def converted(x, to):
-    """Convert x; floats only as far as the dtype holds them."""
+    """Convert x; floats only if the dtype can represent them."""
     return np.asarray(x != 0 if to == "bool" else x.astype(to))
 
 
@@ -106,7 +106,7 @@ def squeeze(draw, operator):
 
 
 def slices(draw, x):
-    """dim, start, end, step, and the part that they take."""
+    """Draw dim, start, end and step, and return them with the part of x that they select."""
     dim, step = draw.dim(x.ndim), draw.pick(1, 1, 2, 3, 2**63 - 1)
     start, end = (draw.pick(None, draw.int(-8, 8), draw.pick(*FAR)) for _ in range(2))
     return [dim, start, end, step], (*along(x, dim), slice(start, end, step))

@@ -1,4 +1,5 @@
-"""Oracles of the int8 operators of ExecuTorch's Cortex-M dialect, on the calls of random_operators."""
+"""Define oracles of the int8 operators of ExecuTorch's Cortex-M dialect, on the calls of
+random_operators."""
 
 import numpy as np
 from support import quantized, random_operators
@@ -12,7 +13,7 @@ NHWC = "conv2d depthwise_conv2d transpose_conv2d avg_pool2d max_pool2d".split()
 
 
 def arrays(arguments):
-    """The arguments with arrays for tensors; without scratch and output."""
+    """Return the arguments with arrays for tensors, without scratch and output."""
     return [a.array if isinstance(a, Tensor) else a for a in arguments[:-1]
             if not (isinstance(a, Tensor) and a.scratch)]
 
@@ -53,7 +54,7 @@ def pooled(x, kernel, stride, padding, shape, pool):
 
 
 def average_pool(x, kernel, stride, padding, ceil, zero, multiplier, shift, shape):
-    """The nearest integer; of two the one that float32 comes to."""
+    """Round to the nearest integer; a tie goes to the result of float32 arithmetic."""
     scale = np.float32(multiplier * 2.0 ** (shift - 31))
 
     def average(taps):
@@ -82,7 +83,8 @@ def pad(x, before, after, value):
 
 
 def quantize(x, scale, zero, low, high, code):
-    """The reciprocal of the scale is rounded once; a NaN gives 0, whatever the limits."""
+    """Multiply by the reciprocal of the scale, which is rounded once. A NaN gives 0, whatever the
+    limits."""
     limited = np.clip(np.rint(x * np.float32(1.0 / scale)) + np.float32(zero), low, high)
     return np.where(np.isnan(limited), 0, limited).astype(["uint8", "int8", "int16"][code])
 
@@ -126,13 +128,13 @@ TABLE = {
     "quantized_max_pool2d": ("max_pool", max_pool, 0),
     "pad": ("pad", pad, 0),
     "transpose": ("transpose", lambda x, order: x.transpose(order), 0),
-    "softmax": ("softmax", softmax, 1),  # of values half-way between two
+    "softmax": ("softmax", softmax, 1),  # for values half-way between two
     "quantized_activation": ("activation", lambda x, table: table[x.astype(int) + 128], 0),
 }
 
 
 def accepted(draw, name, operator):
-    """The arguments of a random call that is accepted."""
+    """Draw the arguments of a random call that the operator accepts."""
     seed = draw.int(0, 2**32 - 1)
     while True:
         case = random_operators.NAMES[name](random_operators.Draw([seed, *map(ord, operator)]))
@@ -153,7 +155,7 @@ def int8(draw, operator):
 
 @oracle(*(f"cortex_m::quantized_{name}_nhwc.out" for name in NHWC))
 def explicit_layout(draw, operator):
-    """The same with NHWC tensors, which are contiguous."""
+    """Draw such arguments with NHWC tensors, which are contiguous."""
     sample = int8(draw, operator.replace("_nhwc", ""))
     image = np.ascontiguousarray(sample.arguments[0].array.transpose(CHANNELS_LAST))
     expected = np.ascontiguousarray(sample.expected.transpose(CHANNELS_LAST))

@@ -1,4 +1,4 @@
-"""Oracles of random numbers: the numbers of seed 0, in the order of the output in memory."""
+"""Define oracles of random numbers: the numbers of seed 0, in the order of the output in memory."""
 
 import numpy as np
 from support.random_numbers import normal, random_bits, uniform
@@ -9,7 +9,7 @@ BITS = {"float16": 11, "float32": 24, "float64": 24}
 
 
 def sizes_of(draw, operator, shape):
-    """The arguments before the output: sizes, or a tensor that has them."""
+    """Return the arguments before the output: sizes, or a tensor with these sizes."""
     return [draw.tensor(np.zeros(shape, "float32")), None] if "like" in operator else [list(shape)]
 
 
@@ -30,7 +30,7 @@ def randn(draw, operator):
 
 
 def below(bits, range):
-    """The bits as numbers from 0 to below the range, by the upper half of a product of 64 bits."""
+    """Map bits to numbers from 0 to below the range, by the upper half of a product of 64 bits."""
     return np.array([int(one) * range >> 32 for one in bits], "int64")
 
 
@@ -46,7 +46,7 @@ def randint(draw, operator):
 
 @oracle("aten::randperm.out")
 def randperm(draw, operator):
-    """Fisher and Yates'."""
+    """Permute by the method of Fisher and Yates."""
     n, dtype, numbers = draw.int(0, 40), draw.pick("uint8", "int8", "int16", "int32", "int64"), []
     for i, bits in enumerate(random_bits(n)):
         other = int(bits) * (i + 1) >> 32

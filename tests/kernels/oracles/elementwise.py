@@ -1,4 +1,4 @@
-"""Oracles of the operators of one, two and three operands, which work element by element."""
+"""Define oracles of the operators of one, two and three operands, which work element by element."""
 
 import math
 
@@ -17,7 +17,7 @@ UNARY_FLOAT = {
     "log": np.log, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
     "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "sin": np.sin,
     "sinh": np.sinh, "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh}
-ULPS = {"rtol": 6e-7, "atol": 2e-44}  # 5 of them
+ULPS = {"rtol": 6e-7, "atol": 2e-44}  # 5 ulps
 DOUBLE_ULPS = {"rtol": 1.2e-15, "atol": 3e-323}
 FLOATS = ["float32", "float32", "float64"]
 
@@ -44,7 +44,7 @@ def exact(draw, operator):
 
 @oracle(*(f"aten::{name}.out" for name in UNARY_FLOAT))
 def of_floats(draw, operator):
-    """Integers are taken as float32. Angles are those of some turns."""
+    """Convert integers to float32 first. Angles are of a few turns."""
     name = name_of(operator).removesuffix(".out")
     x = operand(draw, [*INTEGRAL, *FLOATS * 2])
     if name in ("sin", "cos", "tan") and x.dtype.kind != "b":
@@ -133,13 +133,13 @@ def clamped(draw, operator):
 
 
 def operands(draw, dtypes, n=2):
-    """Arrays that broadcast to one shape."""
+    """Draw arrays that broadcast to one shape."""
     shape = draw.shape()
     return [operand(draw, dtypes, draw.narrowed(shape)) for _ in range(n)]
 
 
 def promoted(draw, dtypes=DTYPES, refused=()):
-    """Two operands and the dtype computed in."""
+    """Draw two operands and the dtype of the computation."""
     x, y = operands(draw, [dtype for dtype in dtypes if dtype not in refused])
     return x, y, result_dtype(x, y)
 
@@ -188,14 +188,15 @@ NO_REST = ("bool",)
 
 
 def moderate(x):
-    """Integers, and floats whose quotients are finite and exact enough to be rounded one way."""
+    """Draw integers, or floats whose quotients are finite and exact enough to round in one
+    direction."""
     if x.dtype.kind != "f":
         return x
     return np.asarray(np.round(np.nan_to_num(np.clip(x, -999, 999)) * 8) / 8, x.dtype)
 
 
 def divided(draw):
-    """In the dtype computed in, without division of an integer by zero."""
+    """Draw operands in the dtype of the computation, without division of an integer by zero."""
     x, y, dtype = promoted(draw, refused=NO_REST)
     y = np.where(y.astype(dtype) == 0, y.dtype.type(3), y) if dtype in INTEGERS else y
     return moderate(x), moderate(y), dtype
@@ -250,7 +251,7 @@ def atan2(draw, operator):
 
 
 def shifted(left, x, bits):
-    """In Python's integers; by less than 0 or all bits: what shifting one by one leaves."""
+    """Shift Python integers. A shift by less than 0, or by all bits, equals shifts one by one."""
     width, low = np.iinfo(x.dtype).bits, int(np.iinfo(x.dtype).min)
     x, bits = np.broadcast_arrays(x, bits)
     out = np.zeros(x.shape, x.dtype)
@@ -273,7 +274,7 @@ def shifts(draw, operator):
 
 
 def with_number(draw, numbers=(2, -3, 0, 0.5, True, 2.5), dtypes=DTYPES, refused=()):
-    """x, a number, both in the dtype computed in."""
+    """Draw x and a number, both in the dtype of the computation."""
     x, number = operand(draw, [dtype for dtype in dtypes if dtype not in refused]), draw.pick(*numbers)
     if x.dtype == "uint8" and not isinstance(number, bool):
         number = abs(number)

@@ -1,4 +1,4 @@
-"""Oracles of inverses, linear equations, determinants and factors of matrices.
+"""Define oracles of inverses, linear equations, determinants and factors of matrices.
 
 Factors whose signs or order are arbitrary are multiplied: the result is the matrix, or the identity.
 """
@@ -15,8 +15,8 @@ UNIT = {"float32": 2e-5, "float64": 2e-13}
 
 @dataclasses.dataclass
 class Factors(Sample):
-    """`expected` gives the shapes of the outputs; of these `multiplied` makes pairs of arrays that are
-    close to each other."""
+    """A sample whose outputs are factors. `expected` has the shapes of the outputs; `multiplied`
+    returns pairs of arrays that are nearly equal."""
 
     multiplied: object = None
 
@@ -27,7 +27,7 @@ class Factors(Sample):
 
 
 def drawn(draw, square=False):
-    """A batch of matrices, far from singular where they are square."""
+    """Draw a batch of matrices; square ones are far from singular."""
     dtype = draw.pick("float32", "float64")
     batch = tuple(draw.int(0, 3) for _ in range(draw.int(0, 2)))
     rows = draw.int(0, 7)
@@ -52,7 +52,7 @@ def infos(a):
 
 
 def factored(a):
-    """L and U in one, and pivots, as LAPACK gives them."""
+    """Return L and U in one matrix, and pivots, in the format of LAPACK."""
     lu = a.astype(float)
     rows, columns = a.shape[-2:]
     pivots = np.zeros((*a.shape[:-2], min(rows, columns)), "int32")
@@ -75,7 +75,7 @@ def inverse(draw, operator):
 
 @oracle("aten::_linalg_solve_ex.result")
 def solve(draw, operator):
-    """A matrix on either side, a vector for each matrix, or one vector for all."""
+    """Draw a matrix on either side, a vector for each matrix, or one vector for all."""
     a = drawn(draw, True)
     batch, n, kind = draw.narrowed(a.shape[:-2]), a.shape[-1], draw.pick("left", "right", "own", "one")
     left, k = kind != "right", draw.int(0, 4)
@@ -112,7 +112,7 @@ def lu_factor(draw, operator):
 
 @oracle("aten::linalg_cholesky_ex.L")
 def cholesky(draw, operator):
-    """One triangle is read; the other one is NaN."""
+    """Read one triangle; the other one is NaN."""
     a, upper = drawn(draw, True), draw.chance()
     positive = (a @ turned(a)).astype(float)
     expected = np.linalg.cholesky(positive) if a.size else positive
@@ -160,7 +160,7 @@ def identities(a, n):
 
 @oracle("aten::_linalg_svd.U")
 def svd(draw, operator):
-    """Columns may depend on each other, or be 0."""
+    """Draw columns that may depend on each other, or be 0."""
     a, full, vectors = drawn(draw), draw.chance(), draw.chance()
     if a.shape[-1] > 2 and draw.chance():
         a[..., 1] = a[..., 0] * 2
@@ -184,7 +184,7 @@ def svd(draw, operator):
 
 @oracle("aten::_linalg_eigh.eigenvalues")
 def eigh(draw, operator):
-    """One triangle is read; the other one is NaN. Eigenvalues may be equal."""
+    """Read one triangle; the other one is NaN. Eigenvalues may be equal."""
     a, upper, vectors = drawn(draw, True), draw.chance(), draw.chance()
     a = (a + turned(a)) * np.asarray(draw.pick(1, 0), a.dtype)
     n = a.shape[-1]

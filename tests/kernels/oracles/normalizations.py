@@ -1,4 +1,4 @@
-"""Oracles of batch, layer and group norm, in float64."""
+"""Define oracles of batch, layer and group norm, in float64."""
 
 import numpy as np
 from test_normalization import EPS, affine, optional, random
@@ -19,7 +19,7 @@ def channelled(draw, smallest=0):
 
 
 def parameters(draw, shape, dtype):
-    """Weight and bias, or None."""
+    """Draw weight and bias, or None."""
     return optional((draw.chance(), draw.chance()),
                     *(random(draw.random, shape).astype(dtype) for _ in "ab"))
 
@@ -38,7 +38,7 @@ def batch_norm(draw, operator):
 
 
 class Ordered(Sample):
-    """Only the first output has the given dim order; the others are contiguous."""
+    """A sample whose first output has the given dim order; the others are contiguous."""
 
     def outputs(self, draw):
         order, outputs = self.order, []

@@ -1,4 +1,4 @@
-"""Oracles of operators on numbers, and on numbers with tensors, in Python."""
+"""Define oracles of operators on numbers, and on numbers with tensors, in Python."""
 
 import math
 
@@ -37,7 +37,7 @@ def arithmetic(draw, operator):
 
 @oracle(*map(PRIM, COMPARISONS))
 def comparison(draw, operator):
-    """An int beside a double is compared as a double."""
+    """Compare an int with a double as doubles."""
     a, b = number(draw), number(draw)
     function = COMPARISONS[operator[17:].split(".")[0]]
     return Sample([a, b], function(a, b))
@@ -52,7 +52,7 @@ def true_division(draw, operator):
 
 @oracle(PRIM("floordiv"), PRIM("mod"), "executorch_prim::floordiv.int", "executorch_prim::mod.int")
 def integer_division(draw, operator):
-    """floordiv.int cuts; doubles have tests of their own."""
+    """Divide and truncate, as floordiv.int does. Doubles have separate tests."""
     a, b = draw.pick(*INTS), draw.pick(*(n for n in INTS if n))
     floor, rest = a // b, a % b
     if operator.endswith(".int"):

@@ -1,4 +1,4 @@
-"""Oracles of operators that read or write by indices and masks."""
+"""Define oracles of operators that read or write by indices and masks."""
 
 import itertools
 
@@ -26,7 +26,8 @@ def embedding(draw, operator):
 
 
 def bag_of(rows, mode, dtype):
-    """The sum, mean or maximum of rows: in the dtype, of float16 in float32."""
+    """Return the sum, mean or maximum of rows, computed in the dtype; float16 is computed in
+    float32."""
     dtype = np.float32 if dtype == np.float16 else dtype
     if mode == 2 and len(rows):
         return rows.max(0)
@@ -38,7 +39,8 @@ def bag_of(rows, mode, dtype):
 
 @oracle("aten::_embedding_bag.out", "aten::_embedding_bag_forward_only.out")
 def embedding_bag(draw, operator):
-    """Bags, some of them empty, of rows but those of padding. Only the first output is written."""
+    """Draw bags of rows, some of them empty, and omit rows of padding. Only the first output is
+    written."""
     dtype = np.dtype(draw.pick("float16", "float32", "float64")).type
     weight = draw.normal((draw.int(1, 9), draw.int(0, 5)), dtype)
     index = indices(draw, len(weight), (draw.int(0, 9),))
@@ -88,7 +90,7 @@ def squeezed(draw, x):
 
 
 def scattered(draw):
-    """x, dim, and an index with no more places than x in any other dim."""
+    """Draw x, dim, and an index with no more places than x in any other dim."""
     x = draw.small(draw.shape(minimum=1, smallest=1, maximum=4), draw.pick(*ADDED))
     dim = draw.dim(x.ndim)
     shape = [draw.int(1, n) for n in x.shape]
@@ -98,7 +100,7 @@ def scattered(draw):
 
 @oracle("aten::scatter.src_out", "aten::scatter.value_out", "aten::scatter_add.out")
 def scatter(draw, operator):
-    """The last of equal indices in memory stays."""
+    """Keep the value of the last of equal indices in memory order."""
     x, dim, index = scattered(draw)
     expected, source = x.copy(), draw.small([n + draw.int(0, 1) for n in index.shape], x.dtype)
     for place in np.ndindex(*index.shape):
@@ -116,7 +118,7 @@ def scatter(draw, operator):
 
 
 def reduced_into(x, dim, index, source, reduce, include_self):
-    """x, with elements of the source reduced into the places that the index tells."""
+    """Return x with elements of the source reduced into the places that the index names."""
     places = {}
     for place in np.ndindex(*index.shape):
         to = list(place)
@@ -158,7 +160,7 @@ def isin(draw, operator):
 
 @oracle("aten::searchsorted.Tensor_out")
 def searchsorted(draw, operator):
-    """One sequence for all, or one for each lane."""
+    """Draw one sequence for all, or one for each lane."""
     x = draw.small(draw.shape(minimum=1), draw.pick("float32", "float64", "int8", "int64"))
     shape = (draw.int(0, 7),) if draw.chance() else (*x.shape[:-1], draw.int(0, 7))
     sequence = np.sort(draw.small(shape, x.dtype))
@@ -190,7 +192,7 @@ def triangles(draw, operator):
 
 
 def picks_of(draw, shape):
-    """Indices of some dims: integers that broadcast, a mask, None; one at least is not None."""
+    """Draw indices of some dims: integers that broadcast, a mask, or None. At least one is not None."""
     picks, dim, masks = [], 0, draw.chance()
     common = [draw.int(1, 3) for _ in range(draw.int(0, 2))]
     before = draw.int(0, len(shape) - 1)
@@ -225,7 +227,7 @@ def index(draw, operator):
 
 @oracle("aten::index_put.out", "aten::index_put_")
 def index_put(draw, operator):
-    """Put elements. Those put at the same index are equal, or they are added."""
+    """Put elements. Elements with the same index are equal, or they are added."""
     x = draw.small(draw.shape(minimum=1, smallest=1, maximum=4), draw.pick(*ADDED))
     picks, adds = picks_of(draw, x.shape), draw.chance()
     own, expected = draw.narrowed(np.shape(x[in_numpy(picks)])), x.copy()
@@ -262,7 +264,7 @@ def masked_scatter(draw, operator):
 
 @oracle("aten::_unique2.out")
 def unique(draw, operator):
-    """Sorted in any case; each NaN is one of its own."""
+    """Return sorted results in any case. Each NaN is unequal to all others."""
     x = draw.small(draw.shape(), draw.pick("bool", "uint8", "int64", "float16", "float32", "float64"))
     if x.dtype.kind == "f":
         x = np.where(x == 4, np.nan, x).astype(x.dtype)
@@ -276,7 +278,8 @@ def unique(draw, operator):
 
 @oracle("aten::unique_consecutive.out")
 def unique_consecutive(draw, operator):
-    """Slices along a dim have an inverse and counts in any case. Each NaN is one of its own."""
+    """Compare slices along a dim, with an inverse and counts in any case. Each NaN is unequal to all
+    others."""
     dtype = draw.pick("bool", "uint8", "int64", "float16", "float32", "float64")
     x = draw.small(draw.shape(minimum=1, smallest=1), dtype)
     x = (np.where(x == 4, np.nan, x // 2) if x.dtype.kind == "f" else x // 2).astype(dtype)

@@ -1,4 +1,4 @@
-"""Oracles of matrix products, convolutions, distances, and operators on pictures."""
+"""Define oracles of matrix products, convolutions, distances, and operators on pictures."""
 
 import numpy as np
 from support.kernel_call import Tensor
@@ -13,7 +13,7 @@ from .sample import Sample, oracle
 
 
 def close(arguments, expected, dtype, order="contiguous"):
-    """To some roundings of a sum; integers wrap around."""
+    """Return a sample with the tolerance of some roundings of a sum. Integers wrap around."""
     if np.dtype(dtype).kind != "f":
         return Sample(arguments, np.asarray(expected).astype(dtype), order=order)
     unit = 1e-6 if dtype == "float32" else 1e-14
@@ -123,7 +123,7 @@ def distances(draw, operator):
 
 
 def ptm_order(draw, rank, dims=2):
-    """Contiguous, or channels last."""
+    """Draw the contiguous or the channels last dim order."""
     channel = rank - dims - 1
     return draw.pick(tuple(range(rank)), (*range(channel), *range(channel + 1, rank), channel))
 
@@ -139,14 +139,15 @@ def image(draw, dtypes=("float32", "float64"), ranks=(3, 4), dims=2):
 
 
 def pooled(draw, operator, dtypes=("float32", "float64")):
-    """The spatial dims of a pooling, an input, and an order of its output."""
+    """Draw the spatial dims of a pooling, an input, and an order of its output."""
     dims = 3 if "pool3d" in operator else 2
     x, given = image(draw, dtypes, (dims + 1, dims + 2), dims)
     return dims, x, given, ptm_order(draw, x.ndim, dims)
 
 
 def window(draw, x, dilated, dims=2):
-    """kernel, stride, padding, dilation, ceil mode: each window has a tap inside of the input."""
+    """Draw kernel, stride, padding, dilation and ceil mode, so that each window has a tap inside the
+    input."""
     ceil, each = draw.chance(), []
     for size in x.shape[-dims:]:
         kernel, stride = draw.int(1, min(4, size)), draw.int(1, 4)
@@ -214,7 +215,7 @@ def adaptive(draw, operator):
 
 
 def resized(draw, x):
-    """Sizes or factors, as the operator takes them."""
+    """Draw sizes or factors in the format of the operator's arguments."""
     if draw.chance():
         return [draw.int(1, 12), draw.int(1, 12)], None
     return None, [draw.pick(2.0, 1.5, 3.7, 1.0, 1.15), draw.pick(2.0, 1.5, 3.7, 1.0)]

@@ -1,4 +1,4 @@
-"""Oracles of recurrent layers."""
+"""Define oracles of recurrent layers."""
 
 import numpy as np
 from test_recurrent import layer, random_layer

@@ -1,4 +1,4 @@
-"""Oracles of reductions, and of operators along one dim: softmax, cumulated sums, sort."""
+"""Define oracles of reductions, and of operators along one dim: softmax, cumulated sums, sort."""
 
 import numpy as np
 from support.kernel_call import DTYPES as CODES
@@ -12,7 +12,7 @@ FLOATING = ["float32", "float64"]
 
 
 def reduced(draw, dtypes, smallest=0, odd=True):
-    """x, dims as they are given, axes for numpy, keepdim."""
+    """Draw x, the dims of the argument, axes for numpy, and keepdim."""
     shape, dtype = draw.shape(smallest=smallest), draw.pick(*dtypes)
     x = draw.values(shape, dtype) if odd else draw.small(shape, dtype)
     axes = draw.some(range(len(shape)))
@@ -104,7 +104,7 @@ def extremum(draw, operator):
 
 @oracle("aten::max.dim_max", "aten::min.dim_min", "aten::argmax.out", "aten::argmin.out")
 def places_of_extrema(draw, operator):
-    """The first of equal elements; a NaN is both the largest and the smallest."""
+    """Find the first of equal elements. A NaN is both the largest and the smallest."""
     x = draw.values(draw.shape(minimum=1, smallest=1), draw.pick(*DTYPES))
     dim, keep, largest = draw.dim(x.ndim), draw.chance(), "max" in operator
     function, value = (np.argmax, np.max) if largest else (np.argmin, np.min)
@@ -131,7 +131,7 @@ def cumulated(draw, operator):
     to = draw.pick(None, "float32") if str(x.dtype) in INTEGRAL else None
     dtype = to or (x.dtype if x.dtype.kind == "f" else "int64")
     dim = draw.dim(x.ndim)
-    if dtype == "float32": # as in PyTorch, in float64
+    if dtype == "float32": # in float64, as in PyTorch
         x = x.astype("float64")
     function = np.cumprod if "prod" in operator else np.cumsum
     expected = function(x, dim, dtype="float64" if dtype == "float32" else dtype).astype(dtype)
@@ -151,7 +151,7 @@ def logcumsumexp(draw, operator):
 
 @oracle("aten::histc.out")
 def histc(draw, operator):
-    """Numbers that a float32 holds, in bins whose ends it holds, too."""
+    """Draw numbers that float32 can represent, in bins whose ends it can represent, too."""
     x = draw.small(draw.shape(), draw.pick("float16", "float32", "float64")) / 2
     x = np.where(x == 2, np.nan, x).astype(x.dtype)
     low, bins = draw.pick(-1, -1.0, -9), draw.pick(1, 2, 4, 8)
@@ -169,8 +169,8 @@ def histc(draw, operator):
 
 
 def ordered(draw, dtypes, smallest=0, longest=0):
-    """x, some of it NaN, a dim, and a function that gives the indices of the order along it. `longest`:
-    x may also be 2 rows of up to so many elements."""
+    """Draw x with some NaN, a dim, and a function that returns the indices of the order along the dim.
+    With `longest`, x may also have 2 rows of up to that many elements."""
     shape = draw.shape(minimum=1, smallest=smallest)
     if longest and draw.chance():
         shape = 2, draw.int(smallest, longest)
@@ -184,7 +184,7 @@ def ordered(draw, dtypes, smallest=0, longest=0):
 
 @oracle("aten::topk.values")
 def topk(draw, operator):
-    """Take those of equal elements that ExecuTorch names; a NaN is above all."""
+    """Select the same ones of equal elements as ExecuTorch. A NaN is above all."""
     x, dim, _ = ordered(draw, ["float32", "float64", "int8", "uint8", "int64"], longest=90)
     k, largest, is_sorted = draw.int(0, x.shape[dim]), draw.chance(), draw.chance()
     places = np.zeros([k if d == dim % x.ndim else n for d, n in enumerate(x.shape)], np.int64)
@@ -205,7 +205,7 @@ def sort(draw, operator):
 
 
 def along(function, x, dim):
-    """Apply a function to each lane along the dim: an array for each of its results."""
+    """Apply a function to each lane along the dim, and return an array for each of its results."""
     lanes = np.moveaxis(x, dim, -1)
     found = [function(lane) for lane in lanes.reshape(-1, lanes.shape[-1])]
     return [np.moveaxis(np.array(one).reshape(*lanes.shape[:-1], -1), -1, dim)
@@ -214,8 +214,8 @@ def along(function, x, dim):
 
 @oracle("aten::mode.values")
 def mode(draw, operator):
-    """The first of the longest runs of equal elements, and where the last of them is. Of up to 16 each
-    is put before those that it is less than, the first one at first: a NaN never moves."""
+    """Find the first of the longest runs of equal elements, and the last index in this run. Up to 16
+    elements are sorted by insertion: each is moved before larger ones, and a NaN never moves."""
     def last(lane):
         order = [] if len(lane) <= 16 else np.argsort(lane, kind="stable").tolist()
         for i in range(len(lane) - len(order)):
@@ -241,7 +241,7 @@ def mode(draw, operator):
 
 @oracle("aten::cummax.out", "aten::cummin.out")
 def cumulated_extrema(draw, operator):
-    """The last of equal elements; a NaN is above all, and below all."""
+    """Find the last of equal elements. A NaN is above all and below all."""
     def places(lane):
         best, found = 0, []
         for i, one in enumerate(lane):
@@ -257,7 +257,7 @@ def cumulated_extrema(draw, operator):
 
 @oracle("aten::bincount.out")
 def bincount(draw, operator):
-    """Weights that are not float32 are added as float64; numpy adds all of them so."""
+    """Add weights as float64, unless they are float32. numpy adds all weights as float64."""
     x = draw.random.integers(0, 9, draw.int(0, 12)).astype(draw.pick("uint8", "int8", "int32", "int64"))
     dtype, minimum = draw.pick(None, "bool", "int32", "float16", "float32", "float64"), draw.int(0, 12)
     weights = None if dtype is None else draw.small(x.shape, dtype)
@@ -269,7 +269,7 @@ def bincount(draw, operator):
 
 @oracle("aten::kthvalue.values", "aten::median.dim_values")
 def kth(draw, operator):
-    """The median is the lower of two, and the first NaN where there is one."""
+    """Select the lower of two medians, or the first NaN."""
     x, dim, order = ordered(draw, DTYPES, smallest=1)
     n, keep, median = x.shape[dim], draw.chance(), "median" in operator
     k = (n + 1) // 2 if median else draw.int(1, n)

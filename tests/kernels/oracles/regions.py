@@ -1,4 +1,4 @@
-"""Oracles of torchvision's operators."""
+"""Define oracles of torchvision's operators."""
 
 import numpy as np
 from support.regions import kept_boxes, pooled_regions

@@ -1,4 +1,4 @@
-"""Samples of oracles: arguments of an operator, and its results by numpy.
+"""Define samples of oracles: arguments of an operator, and its results by numpy.
 
     @oracle("aten::neg.out")
     def neg(draw, operator):
@@ -19,7 +19,7 @@ ORACLES = {}
 
 
 def oracle(*operators):
-    """Enters a function (Draw, operator) -> Sample for these operators."""
+    """Register a function (Draw, operator) -> Sample for these operators."""
     def enter(function):
         for operator in operators:
             assert operator not in ORACLES, operator
@@ -31,9 +31,9 @@ def oracle(*operators):
 
 @dataclasses.dataclass
 class Sample:
-    """`expected`: an array for each output, in a list where there are more, a nested one for an output
-    list; a number for a variable. Outputs follow the arguments: in any dim order, contiguous, or in
-    `order`. Where it is `in_place`, the first argument is the output."""
+    """Arguments and expected results of a call. `expected`: an array for each output, in a list if
+    there are several, in a nested list for a list output; a number for a variable. `order`: the dim
+    order of the outputs, which follow the arguments. `in_place`: the first argument is the output."""
 
     arguments: list
     expected: object
@@ -50,7 +50,7 @@ class Sample:
                              for one in self.expected]
 
     def check(self, operator, draw):
-        """Calls the operator and asserts that it gives what is expected."""
+        """Call the operator, and assert that its results are the expected ones."""
         outputs = [] if self.in_place else self.outputs(draw)
         given = call(operator, *self.arguments, *outputs)
         only_list = isinstance(self.expected, list) and len(self.expected) == 1
@@ -86,7 +86,7 @@ class Sample:
 
 
 class Draw:
-    """Random choices, from a seed. Small ranks and sizes are the likelier ones."""
+    """Random choices, from a seed. Small ranks and sizes are more likely."""
 
     def __init__(self, seed):
         self.random = np.random.default_rng(seed)
@@ -104,16 +104,16 @@ class Draw:
         return [items[i] for i in self.random.permutation(len(items))]
 
     def some(self, items):
-        """Some of the items, in any order."""
+        """Select some of the items, in any order."""
         return [item for item in self.shuffled(items) if self.chance()]
 
     def shape(self, minimum=0, maximum=5, smallest=0):
-        """Sizes, mostly of few dims; smaller ones where there are many."""
+        """Draw sizes, mostly of few dims. Sizes are smaller if there are many dims."""
         rank = max(minimum, min(self.pick(0, 1, 2, 2, 3, 3, 4, maximum), maximum))
         return tuple(self.int(smallest, 7 if rank < 3 else 4) for _ in range(rank))
 
     def dim(self, rank):
-        """A dim, counted from either end; 0 or -1 of no dims."""
+        """Draw a dim, counted from either end; 0 or -1 without dims."""
         return self.int(-max(rank, 1), max(rank, 1) - 1)
 
     def order(self, rank):
@@ -124,11 +124,12 @@ class Draw:
         return tuple(self.shuffled(range(rank)))
 
     def values(self, shape, dtype):
-        """Elements of the dtype, odd ones among them."""
+        """Draw elements of the dtype, including special ones."""
         return values(self.random, tuple(shape), dtype)
 
     def small(self, shape, dtype):
-        """Few different small numbers, no odd ones, none below 0 of what is unsigned."""
+        """Draw small numbers with few different values, without special ones. Unsigned ones are not
+        below 0."""
         low = 0 if np.dtype(dtype).kind in "ub" else -4
         return np.asarray(self.random.integers(low, 5, tuple(shape))).astype(dtype)
 
@@ -136,7 +137,7 @@ class Draw:
         return np.asarray(self.random.normal(size=tuple(shape))).astype(dtype)
 
     def tensor(self, array, order=None):
-        """In any dim order, or the given one, at any place that the loader may give it."""
+        """Make a tensor in any dim order, or in `order`, at any address that the loader may use."""
         shifts = [shift for shift in (0, 4, 8, 12) if shift % array.dtype.itemsize == 0] or [0]
         order = self.order(array.ndim) if order is None else order
         return Tensor(np.asarray(array, order="C"), order, shift=self.pick(*shifts))
@@ -145,13 +146,13 @@ class Draw:
         return self.tensor(array, tuple(range(array.ndim)))
 
     def narrowed(self, shape):
-        """A shape that broadcasts to the given one."""
+        """Draw a shape that broadcasts to the given one."""
         kept = [1 if self.int(0, 3) == 0 else n for n in shape]
         return tuple(kept[self.pick(0, 0, self.int(0, len(kept))) :])
 
 
 class HypothesisDraw(Draw):
-    """The choices, other than elements, are hypothesis's, so that it finds the simplest that fail."""
+    """Choices by hypothesis, except elements, so that it finds the simplest failure."""
 
     def __init__(self, data):
         self._draw = data.draw

@@ -1,4 +1,4 @@
-// The memories of a board that is a process of this machine.
+// Define the memories of a board that is a process of this machine.
 #ifndef PT_BOARD_H
 #define PT_BOARD_H
 

@@ -1,5 +1,5 @@
-// The functions that port/firmware needs of a board, for a process of this machine: `firmware JOB`
-// runs a job as a board does. There are no interrupts and faults.
+// Define the functions of a board that port/firmware needs, for a process of this machine:
+// `firmware JOB` runs a job as a board does. There are no interrupts and faults.
 #include "../../../port/firmware/counter.h"
 #include "../../../port/firmware/fault.h"
 #include "../../../port/firmware/interrupt.h"
@@ -16,7 +16,7 @@ enum { STACK_SIZE = 1 << 18 };
 int firmware_main(void);
 
 uint8_t *pt_job_address;
-uint8_t *pt_stack_limit, *pt_stack_top; // stack.h has them as a linker's
+uint8_t *pt_stack_limit, *pt_stack_top; // stack.h declares them as symbols of a linker
 
 // ---- semihosting
 
@@ -84,7 +84,7 @@ void pt_interrupt_after(uint32_t ticks) {
 
 // ---- the board
 
-// Address 0, which cannot be read here.
+// Use a page that cannot be read as address 0.
 mp_obj_t pt_new_memoryview(byte typecode, size_t n, void *items);
 mp_obj_t pt_new_memoryview(byte typecode, size_t n, void *items) {
     static uint8_t zeros[64];

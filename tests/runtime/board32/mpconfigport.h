@@ -1,4 +1,4 @@
-// That of the firmware, without the core's registers.
+// Include the firmware's configuration, without the core's registers.
 #define PT_CORTEX_M_H
 #define PT_REPL 0
 

@@ -34,14 +34,14 @@ class Draw:
         self.turn = 0
 
     def integer(self, low, high):
-        """An int in low..high."""
+        """Return an int in low..high."""
         return int(self.random.integers(low, high + 1))
 
     def choice(self, *values):
         return values[self.integer(0, len(values) - 1)]
 
     def int8(self, *sizes, low=-128):
-        """Random values, now and then at the limits only."""
+        """Return random values, sometimes only the limits."""
         if self.choice(0, 0, 1):
             return self.random.choice(np.array([low, 127], np.int8), sizes)
         return self.random.integers(low, 128, sizes).astype(np.int8)
@@ -60,19 +60,19 @@ class Draw:
         return low, self.choice(127, 127, self.integer(low, 127))
 
     def bias(self, n, large=True):
-        """None, small values, or values near those at which sums overflow."""
+        """Return None, small values, or values near those at which sums overflow."""
         values = self.random.integers(-3000, 3000, n)
         if large and self.choice(0, 0, 1):
             values = self.random.choice([INT32.min, INT32.max], n) - np.sign(values) * abs(values)
         return self.choice(None, values.astype(np.int32), values.astype(np.int32))
 
     def shift(self, depth):
-        """Right shifts that leave sums of `depth` products in int8, and others."""
+        """Return right shifts that bring sums of `depth` products into int8, and others."""
         fitting = -8 - int(np.log2(depth + 1) / 2)
         return self.choice(fitting, fitting, fitting + 2, 0, 1, 5, -1, -31)
 
     def channels(self, n, depth):
-        """Multipliers and shifts of n channels."""
+        """Return multipliers and shifts of n channels."""
         multipliers = np.array([self.multiplier() for _ in range(n)], np.int32)
         return multipliers, np.array([self.shift(depth) for _ in range(n)], np.int32)
 
@@ -108,7 +108,7 @@ def dequantize_per_tensor(draw):
 
 
 def pair(draw):
-    """Two operands: of the same sizes, or one of a value for each channel."""
+    """Return two operands: of equal sizes, or one of a value for each channel."""
     n, c, h, w = (draw.integer(1, 4) for _ in range(4))
     kind = draw.turn % 4
     if kind == 0:
@@ -198,7 +198,8 @@ def quantized_batch_matmul(draw):
 
 
 def geometry(draw):
-    """Height, width, kernel, stride, padding and dilation of a convolution that has an output."""
+    """Return height, width, kernel, stride, padding and dilation of a convolution that has an
+    output."""
     kernel = [draw.choice(1, 2, 3, 3, 5), draw.choice(1, 2, 3, 3, 4)]
     if draw.turn % 3 == 0:
         kernel = [1, 1] if draw.turn % 2 else [3, 3]
@@ -284,7 +285,7 @@ def to_torch(argument):
 
 
 def result(operator, arguments):
-    """The dialect's output, logical sizes in row-major order."""
+    """Return the dialect's output, with logical sizes in row-major order."""
     import torch
 
     if operator in ("quantized_conv2d", "quantized_depthwise_conv2d"):
@@ -296,7 +297,7 @@ def result(operator, arguments):
 
 
 def without_dilation(arguments):
-    """The same convolution with zeros in the weights, since PyTorch does not dilate integers."""
+    """Return the same convolution with zeros in the weights, since PyTorch does not dilate integers."""
     weights, dilation = arguments[1], arguments[5]
     kernel = [(k - 1) * d + 1 for k, d in zip(weights.shape[1:3], dilation, strict=True)]
     spread = np.zeros((weights.shape[0], *kernel, weights.shape[3]), np.int8)
@@ -305,7 +306,7 @@ def without_dilation(arguments):
 
 
 def describe(argument, name, arrays):
-    """The JSON of an argument; an array is put under `name`."""
+    """Return the JSON of an argument, and store its array under `name`."""
     if not isinstance(argument, (tuple, np.ndarray)):
         return argument
     array, order = argument if isinstance(argument, tuple) else (argument, range(argument.ndim))
@@ -314,7 +315,7 @@ def describe(argument, name, arrays):
 
 
 def make(operator):
-    """The arrays of the operator's file, `calls` among them."""
+    """Return the arrays of the operator's file, `calls` among them."""
     draw, calls, arrays = Draw(operator), [], {}
     for draw.turn in range(CALLS):
         arguments = GENERATORS[operator](draw)

@@ -12,7 +12,8 @@ FOLDER = Path(__file__).resolve().parent / "bundled"
 
 
 def quieten_imports() -> None:
-    """torch and torchao log and warn on import about what is not used here."""
+    """Drop logs and warnings that torch and torchao print on import, about parts that are not used
+    here."""
     logging.disable(logging.WARNING)
     warnings.filterwarnings("ignore")
 
@@ -33,7 +34,7 @@ from torch import nn  # noqa: E402
 
 
 class Classify(nn.Module):
-    """Outputs of floats and of bools."""
+    """A module whose outputs are floats and bools."""
 
     def __init__(self):
         super().__init__()
@@ -45,7 +46,7 @@ class Classify(nn.Module):
 
 
 class Scale(nn.Module):
-    """Numbers among the inputs, integers among the outputs."""
+    """A module with numbers among the inputs, and integers among the outputs."""
 
     def forward(self, x, count: int, factor: float, negate: bool):
         y = x * count
@@ -59,7 +60,7 @@ def case(module, *inputs):
 
 
 def programs():
-    """{name: bundled program}"""
+    """Return {name: bundled program}."""
     generator = torch.Generator().manual_seed(4)
     torch.manual_seed(4)
     classify, scale = Classify().eval(), Scale().eval()

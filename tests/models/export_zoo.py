@@ -56,13 +56,15 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def quieten_imports() -> None:
-    """torch and torchao log and warn on import about what is not used here."""
+    """Drop logs and warnings that torch and torchao print on import, about parts that are not used
+    here."""
     logging.disable(logging.WARNING)
     warnings.filterwarnings("ignore")
 
 
 def warn_of_versions() -> None:
-    """The bytes depend on the versions: flatbuffers, for one, lays out the tables."""
+    """Warn of other versions of packages, since the bytes depend on them: flatbuffers, for one, lays
+    out the tables."""
     for package, wanted in _VERSIONS.items():
         installed = importlib.metadata.version(package)
         if installed.partition("+")[0] != wanted:
@@ -73,7 +75,7 @@ def warn_of_versions() -> None:
 
 
 def export_all(names: list[str], folder: Path) -> list[dict]:
-    """Write the named fixtures, telling the progress; returns their descriptions."""
+    """Write the named fixtures, and print the progress. Return their descriptions."""
     import torch
     from models.zoo import store
     from models.zoo.models import FIXTURES
@@ -88,7 +90,8 @@ def export_all(names: list[str], folder: Path) -> list[dict]:
 
 
 def write_index(folder: Path, described: list[dict]) -> None:
-    """Merge the descriptions into fixtures.json, sorted by name, without fixtures that are gone."""
+    """Merge the descriptions into fixtures.json, sorted by name, without fixtures that no longer
+    exist."""
     from models.zoo.models import FIXTURES
 
     index = folder / "fixtures.json"
@@ -104,7 +107,7 @@ def read_index(folder: Path) -> list[dict]:
 
 
 def compare(names: list[str], committed: Path) -> list[str]:
-    """Export the named fixtures again; the files that differ from the committed ones."""
+    """Export the named fixtures again, and return the files that differ from the committed ones."""
     with tempfile.TemporaryDirectory() as temporary:
         fresh = Path(temporary) / "fixtures"
         shutil.copytree(committed, fresh)

@@ -15,11 +15,11 @@ import torch
 from models.zoo.models.keywords import WEIGHTS, KeywordSpotting
 from support.words import WORDS, spoken
 
-EACH, EPOCHS = 200, 40  # words of a class, and how often each is seen
+EACH, EPOCHS = 200, 40  # words of a class, and epochs of the training
 
 
 def samples(front_end: torch.nn.Module, seed: int, each: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-mel and classes of `each` words of each class."""
+    """Return log-mel and classes of `each` words of each class."""
     random = np.random.default_rng(seed)
     audio = np.stack([spoken(word, random) for word in WORDS for _ in range(each)])
     return front_end(torch.from_numpy(audio)), torch.arange(len(WORDS)).repeat_interleave(each)
@@ -27,7 +27,7 @@ def samples(front_end: torch.nn.Module, seed: int, each: int) -> tuple[torch.Ten
 
 def train(model: KeywordSpotting, samples: Callable, each: int, epochs: int) -> None:
     """Train the network on samples(front end, seed, each), and print how many of 40 unseen samples of
-    each class it gets right."""
+    each class it classifies correctly."""
     x, classes = samples(model.front_end, 1000, each)
     unseen, wanted = samples(model.front_end, 2000, 40)
     optimizer = torch.optim.Adam(model.network.parameters(), 3e-3)

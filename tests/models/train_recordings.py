@@ -21,11 +21,11 @@ from models.zoo.registry import NOT_CORE
 from support.recordings import NAMES, RATE, loudest_second, recorded, second, spoken
 
 FOLDER = Path(__file__).resolve().parents[1] / "boards/recorded_words"
-EACH, EPOCHS = 150, 30  # samples of a recording, and how often each is seen
+EACH, EPOCHS = 150, 30  # samples of a recording, and epochs of the training
 
 
 def changed(audio: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """The recording as another take of it might be: a second."""
+    """Return a second of the recording, changed as another take of it might be."""
     speed = random.uniform(0.88, 1.13)
     at = np.arange(0, len(audio) - 1, speed)
     audio = np.interp(at, np.arange(len(audio)), audio)
@@ -35,7 +35,7 @@ def changed(audio: np.ndarray, random: np.random.Generator) -> np.ndarray:
 
 
 def samples(front_end: torch.nn.Module, seed: int, each: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Log-mel and classes of `each` changed takes of each recording."""
+    """Return log-mel and classes of `each` changed takes of each recording."""
     random = np.random.default_rng(seed)
     takes = [changed(recorded(name), random) for name in NAMES for _ in range(each)]
     return (front_end(torch.from_numpy(np.stack(takes).astype("float32"))),

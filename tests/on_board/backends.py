@@ -16,13 +16,13 @@ from picotorch.memory import bytes_at
 
 
 def matrix_product(a, x, out):
-    """2 x 2."""
+    """Multiply 2 x 2 matrices."""
     for i in range(4):
         out[i] = a[i & 2] * x[i & 1] + a[i | 1] * x[2 | i & 1]
 
 
 class BackendWithCompilerDemo(Backend):
-    """Reads "2version:0#op:demo::aten.mm.default, numel:4, dtype:torch.float32<debug_handle>1#...":
+    """Read "2version:0#op:demo::aten.mm.default, numel:4, dtype:torch.float32<debug_handle>1#...":
     matrix products and additions of 2 x 2 floats, one after the other."""
 
     def init(self, context, processed, compile_specs):
@@ -58,7 +58,7 @@ def sine(x):
 
 
 class Elementwise(Backend):
-    """Reads "Name#2#aten.sin.default:aten.add.Tensor:#...": first the one argument, then each next."""
+    """Read "Name#2#aten.sin.default:aten.add.Tensor:#...": first the one argument, then each next."""
 
     def init(self, context, processed, compile_specs):
         names = str(processed.data(), "utf-8").split("#")[2].split(":")[:-1]
@@ -83,7 +83,7 @@ class Elementwise(Backend):
 
 
 class ExecutorBackend(Backend):
-    """The processed data is a program of its own, run from where it lies, in memory of the method."""
+    """Run the processed data, which is a program of its own, in place, in memory of the method."""
 
     POOL = 1024
 
@@ -133,7 +133,8 @@ class Steps:
 
 
 class IntegerBackend(Backend):
-    """tests/models/zoo/integer_backend.py says what it reads. All is made here, before any load."""
+    """Run the data that tests/models/zoo/integer_backend.py describes. All memory is allocated before
+    any load."""
 
     CONSTANTS = ("offset", "scale")
 

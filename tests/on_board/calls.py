@@ -27,7 +27,7 @@ counts = bytearray(4 * COUNTED)
 
 
 def count(method, x):
-    """As port/firmware's counter.py wants it: by local names."""
+    """Count the calls with port/firmware's counter.py, which uses local names."""
     start, stop, counted = _board.count_start, _board.count_stop, counts
     start()
     stop(counted, 0)

@@ -1,7 +1,7 @@
-"""The beginning of the other scripts of this folder: tests/support/targets.py puts it before them.
+"""Begin the other scripts of this folder: tests/support/targets.py puts this file before them.
 
-The scripts run on a board and under CPython and print the same lines on both. The job's sections are
-in `sections`.
+The scripts run on a board and under CPython and print the same lines on both. The job's sections are in
+`sections`.
 """
 
 import struct
@@ -40,15 +40,15 @@ except ImportError:
 
 sections = job.sections(_board.job())
 GUARD = b"\xA5" * 12
-GUARD_BYTES = 16  # the pattern, and where the guard before it is
+GUARD_BYTES = 16  # bytes of the pattern, and of the guard before it
 _taken = {}
-_guards = {}  # by name of the memory: where its last guard is
+_guards = {}  # by name of the memory: the position of its last guard
 _at_zero = bytes(_board.address_zero())
 
 
 def take(name, size, shift=0):
-    """The next `size` bytes of a board's memory, `shift` bytes behind a multiple of 16, with guard
-    bytes behind them if there is room."""
+    """Return the next `size` bytes of a board's memory, `shift` bytes behind a multiple of 16, with
+    guard bytes behind them if there is room."""
     start = _taken.get(name, 0) + shift
     end = start + size
     memory = _board.memory(name)
@@ -62,7 +62,7 @@ def take(name, size, shift=0):
 
 
 def take_share(name, count):
-    """As much of a board's memory as each of `count` can take."""
+    """Return as much of a board's memory as each of `count` users can get."""
     return take(name, len(_board.memory(name)) // count - GUARD_BYTES & -16)
 
 
@@ -75,28 +75,28 @@ def check_guards(name):
 
 
 def check_surroundings():
-    """Nothing was written beside the memories that were taken, nor to where a null pointer leads. Every
-    script ends with it."""
+    """Assert that nothing was written outside the allocated memories, or to the target of a null
+    pointer. Every script ends with this check."""
     for name in _guards:
         check_guards(name)
     assert bytes(_board.address_zero()) == _at_zero, "the bytes at address 0 were written"
 
 
 def planned_arena(i):
-    """Name of the board's memory that planned buffer `i` is in."""
+    """Return the name of the board's memory that planned buffer `i` is in."""
     name = "planned%d" % i
     return name if name in _board.memories() else "planned"
 
 
 def give_back(name):
-    """Lets take() begin at the start of a memory again."""
+    """Let take() begin at the start of a memory again."""
     check_guards(name)
     _guards[name] = -1
     _taken[name] = 0
 
 
 def unlocked(function):
-    """Calls function(): the Error that it raised or None."""
+    """Call function(), and return the Error that it raised, or None."""
     try:
         function()
     except Error as error:
@@ -105,8 +105,8 @@ def unlocked(function):
 
 
 def locked(function):
-    """Calls function() with the heap locked: the Error that it raised or None. Anything allocated,
-    and any other exception, ends the script."""
+    """Call function() with the heap locked, and return the Error that it raised, or None. An
+    allocation, and any other exception, ends the script."""
     caught = None
     collect()
     before = mem_alloc()

@@ -5,7 +5,7 @@ by commas, of backends that read all their arguments. Prints the Error of each m
 file instructions: the instructions of each model, u32.
 """
 
-ARENA = 65536  # bytes of a planned buffer at most
+ARENA = 65536  # maximum bytes of a planned buffer
 ZEROS = bytes(1024)
 
 
@@ -17,7 +17,7 @@ def zeros(name, size):
 
 
 class Attempt:
-    """A method of a program whose memories have been made."""
+    """A method of a program in new memories."""
 
     def __init__(self, program, name, data_map):
         meta = program.method_meta(name)
@@ -44,7 +44,7 @@ def register_backends():
     from picotorch import Backend, register_backend
 
     class Reading(Backend):
-        KEYS = ("offset", "scale")  # those of delegate_named_data
+        KEYS = ("offset", "scale")  # keys of delegate_named_data
 
         def __init__(self):
             self.view = memoryview(bytearray(1))
@@ -63,7 +63,7 @@ def register_backends():
 
 
 def read_data(number):
-    """A data map of the .ptd files of a program; None where it has none."""
+    """Return a data map of the .ptd files of a program, or None if it has none."""
     if "data%d_0" % number not in sections:
         return None
     from picotorch import FlatTensorDataMap, MergedDataMap

@@ -1,25 +1,25 @@
-"""Calls load, execute, step and unload from ever deeper functions, until nothing can be called.
+"""Call load, execute, step and unload from ever deeper functions, until nothing can be called.
 
-Sections: model, the only method "forward", whose inputs are in0, in1 ...; settings: every (levels from
-one try to the next), unlocked=1 for backends that need a heap. A call succeeds or ends with an Error,
-and the same objects have to work at once from above. Prints how often each of these came, and of the
-whole stack the bytes that nothing ever touched.
+Sections: model, the only method "forward", whose inputs are in0, in1 ...; settings: every (levels
+between two tries), unlocked=1 for backends that need a heap. A call succeeds or ends with an Error, and
+then the same objects have to work at once from above. The script prints the count of each outcome, and
+the bytes of the whole stack that were never written.
 """
 
 settings = job.settings(sections["settings"])
 protected = unlocked if settings["unlocked"] == "1" else locked
-LEVELS = 24 if settings["unlocked"] == "0" else 48  # from the deepest one up that can be called at all
+LEVELS = 24 if settings["unlocked"] == "0" else 48  # number of levels, from the deepest possible one up
 
 
 def reach(levels, function):
-    """Calls function() so many levels deeper."""
+    """Call function() `levels` levels deeper."""
     if levels:
         reach(levels - 1, function)
     else:
         function()
 
 
-# The same, from a frame that is larger: what happens between two levels is seen, too.
+# Repeat the calls from larger frames, so that depths between two levels are tested, too.
 
 
 def reach_16(levels, function, a=0, b=0, c=0, d=0, e=0, f=0, g=0, h=0, i=0, j=0, k=0, m=0, n=0, o=0,
@@ -37,7 +37,7 @@ REACHES = (reach, reach_16, reach_32)
 
 
 def deepest(reach):
-    """Return the deepest level from which a function that does nothing can be called."""
+    """Return the deepest level from which an empty function can be called."""
     levels = 0
     try:
         while True:
@@ -52,7 +52,7 @@ def nothing():
 
 
 class Deep:
-    """One method, and how what is called in the depth ends."""
+    """One method, and the outcomes of its calls from the depth."""
 
     def __init__(self):
         self.program = Program.load(BufferDataLoader(sections["model"]))
@@ -90,7 +90,7 @@ class Deep:
         return [bytes(output.data) for output in self.method.get_outputs()]
 
     def check(self):
-        """Everything works from here."""
+        """Check that everything works from this level."""
         if not self.method.is_loaded():
             assert self.pool.used == 0, self.pool.used
             self.must(self.load)

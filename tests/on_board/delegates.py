@@ -23,13 +23,13 @@ class Handle:
 
 
 class Doubling(Backend):
-    """Doubles four ints. What happens at its calls besides is set from outside."""
+    """Double four ints. Tests set from outside what else its calls do."""
 
     def __init__(self):
         self.available = True
         self.at_is_available = self.at_init = self.at_execute = self.at_destroy = None
         self.handles = [Handle(0), Handle(1)]
-        self.given = 0  # handles
+        self.given = 0  # number of handles
         self.destroyed = 0  # digits: numbers of handles, from 1
         self.seen = [None] * 8
         self.n_seen = 0
@@ -148,7 +148,7 @@ class Bench:
         self.method.set_input(INTS, 0)
 
     def is_clean(self):
-        """Nothing is left of a load that failed, and the next one is right."""
+        """Check that nothing is left of a failed load, and that the next load works."""
         assert self.pool.used == 0 and not self.method.is_loaded()
         doubling.forget()
         assert locked(self.load) is None
@@ -340,7 +340,7 @@ def load_within_init(program):
 
 
 def load_within_is_available(program):
-    """Load another method into the same pool, which a later unload of the first would give back."""
+    """Load another method into the same pool. A later unload of the first method would free it, too."""
     first, second = Bench(program), Bench(program)
     second.method.manager.method_allocator = first.pool
 
@@ -355,7 +355,8 @@ def load_within_is_available(program):
 
 
 def memory_after_init(program):
-    """Memory allocated then would lie behind the method, which could not be unloaded any more."""
+    """Allocate memory after init: it would lie behind the method, which could not be unloaded any
+    more."""
     bench, kept = Bench(program), [None]
 
     def keep(context, processed, compile_specs):
@@ -371,7 +372,7 @@ def memory_after_init(program):
 
 
 def arguments(program):
-    """The second delegate gets a tensor, 7, True, None and its output."""
+    """Pass a tensor, 7, True, None and its output to the second delegate."""
     bench = Bench(program)
     kept = [None] * 2
 

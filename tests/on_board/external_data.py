@@ -10,7 +10,7 @@ from picotorch import FlatTensorDataMap
 
 
 class Attempt:
-    """The method in memories that have been made."""
+    """The method in memories that exist already."""
 
     def __init__(self, program):
         meta = program.method_meta("forward")

@@ -11,11 +11,12 @@ from picotorch.errors import DELEGATE_INVALID_HANDLE, fail
 
 
 class Counter(Backend):
-    """out = in + the processed data's one byte. `at` is called in the method of this name."""
+    """Compute out = in + the single byte of the processed data. `at` is called in the method of this
+    name."""
 
     def __init__(self):
         self.sizes = memoryview(bytearray(8))
-        self.ready = 0  # delegates that init made so, less those that destroy had
+        self.ready = 0  # delegates that init created, less those that destroy freed
         self.place = ""
         self.at = None
 
@@ -67,7 +68,7 @@ expected = struct.pack("<4f", 4, 5, 2, 3)
 
 
 def relu():
-    """A loaded method of another program, in memories of its own."""
+    """Load a method of another program, in memories of its own."""
     m = Method(MemoryManager(MemoryAllocator(bytearray(256)), HierarchicalAllocator([bytearray(32)])))
     m.load(Program.load(BufferDataLoader(sections["relu"])))
     return m
@@ -84,13 +85,13 @@ def run_other():
 
 
 def load_there():
-    """Loads a method into the same pool, behind what is there, and unloads it."""
+    """Load a method into the same pool, behind its contents, and unload it."""
     second.load(program)
     second.unload()
 
 
 class Bench:
-    """A new method, in the state of its name."""
+    """A new method, in the state of that name."""
 
     def __init__(self, state):
         self.method = Method(MemoryManager(pool, planned), 2)
@@ -215,7 +216,7 @@ STATES = (
     ("reset", ("load", "set_all", "execute", "reset")),
     ("unloaded", ("load", "set_all", "execute", "unload")),
 )
-# where a backend makes the call: what comes before, and what calls the backend
+# if a backend makes the call: the calls before, and the call of the backend
 WITHIN = (
     ("init", ("made", "load")),
     ("execute", ("ready", "execute")),
@@ -286,7 +287,7 @@ def faults():
             report("%s raises %s" % (place, label), bench, outcome(getattr(bench, outer)))
     bench = Bench("ready")
     report("a kernel fails", bench, outcome(bench.fail_in_kernel))
-    # what fails while a failed load is cleaned up does not hide why it failed
+    # a failure in the clean-up of a failed load does not hide the first failure
     bench = Bench("made")
     counter.fail_at("second init",
                     lambda: counter.fail_at("destroy", raise_value_error) or raise_error())
@@ -308,7 +309,7 @@ def report(label, bench, result):
 
 
 def kept_state():
-    """Outputs and attributes of a method that is unloaded, used as they are and as inputs."""
+    """Use outputs and attributes of an unloaded method, as they are and as inputs."""
     m = relu()
     m.set_input(four, 0)
     m.execute()
@@ -319,7 +320,7 @@ def kept_state():
     rows, count = bench.method.get_output(0), bench.method.get_attribute("count")
     print("rows", rows.sizes(), "count", count[0])
     bench.unload()
-    for i in range(pool.size):  # as another method might
+    for i in range(pool.size):  # as another method might write
         pool.buffer[i] = 255
     bench.load()
     print("an input that shows what an unloaded method had",

@@ -1,17 +1,17 @@
 """Load every method of a fixture and execute its runs in order, with the heap locked.
 
-Follows loaded.py. Writes the files pool_<method> (after load), pool_<method>_after (after the runs) and
-out<run>_<i>. Prints the outcome of every load and run, the stack that it used (0 on the twin), every
-output that is not a tensor, and the sizes of dynamic outputs.
+It follows loaded.py. Writes the files pool_<method> (after load), pool_<method>_after (after the runs)
+and out<run>_<i>. Prints the outcome of every load and run, the stack that it used (0 on the twin),
+every output that is not a tensor, and the sizes of dynamic outputs.
 """
 
 
 class Written(Loaded):
-    """Its pool and outputs become files."""
+    """A method whose pool and outputs become files."""
 
     def __init__(self, program, name, data_map):
         super().__init__(program, name, data_map)
-        self.stack = 0  # bytes that the last load or execute took
+        self.stack = 0  # bytes that the last load or execute used
 
     def load_method(self):
         _board.stack_paint()

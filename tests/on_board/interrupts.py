@@ -13,7 +13,7 @@ from picotorch import Backend, Module, register_backend
 
 
 class Counter(Backend):
-    """out = in + the processed data's one byte."""
+    """Compute out = in + the single byte of the processed data."""
 
     def __init__(self):
         self.view = memoryview(bytearray(1))
@@ -114,7 +114,7 @@ class Bench:
 
 
 def interrupted(call, ticks):
-    """Calls call() with the heap locked: whether an interrupt after so many ticks ended it."""
+    """Call call() with the heap locked. Return True if an interrupt after `ticks` ticks ended it."""
     hit = False
     collect()
     before = mem_alloc()
@@ -127,7 +127,7 @@ def interrupted(call, ticks):
             pass
         finally:
             _board.interrupt_after(0)
-        for _ in range(2):  # raises one that has come and waits
+        for _ in range(2):  # raises an interrupt that is pending
             pass
     except KeyboardInterrupt:
         hit = True
@@ -155,7 +155,7 @@ PHASES = [(name, ONWARDS[:i]) for i, name in enumerate(ONWARDS)] + [
 
 
 def interrupt_phase(bench, phase, before):
-    """One interrupt after so many ticks, and what it leaves."""
+    """Interrupt a call at increasing numbers of ticks, and return how many interrupts ended it."""
     call = getattr(bench, phase.split(" ")[-1])
 
     def turn(function):
@@ -178,7 +178,8 @@ def interrupt_phase(bench, phase, before):
 
 
 def interrupt_loop(name, planned, delay):
-    """The execution ends at most `delay` instructions after the interrupt, and can be repeated."""
+    """Check that the execution ends at most `delay` instructions after the interrupt, and can be
+    repeated."""
     program = Program.load(BufferDataLoader(sections[name]))
     arenas = [take("planned", planned)] if planned else []
     method = Method(MemoryManager(MemoryAllocator(take("pool", 512)), HierarchicalAllocator(arenas)))
@@ -200,7 +201,8 @@ def interrupt_loop(name, planned, delay):
 
 
 def interrupt_module():
-    """The first use of a Module and later ones, which take some heap: the next is as without."""
+    """Interrupt the first and later uses of a Module, which take some heap. The next use works as
+    usual."""
     took, x = bytearray(4), array("f", [-1, 2, 3, 4])
     made, hits = None, 0
     for i in range(2 * turns):
@@ -218,7 +220,7 @@ def interrupt_module():
                 made(x)
             finally:
                 _board.interrupt_after(0)
-            for _ in range(2):  # raises one that has come and waits
+            for _ in range(2):  # raises an interrupt that is pending
                 pass
         except KeyboardInterrupt:
             hits += 1

@@ -12,7 +12,8 @@ _shared = {}  # planned buffers by index
 
 
 def call(phase, function, otherwise=locked):
-    """Calls function(): the Error that it raised or None. The heap is open if the phase needs it."""
+    """Call function(), and return the Error that it raised, or None. The heap is open if the phase
+    needs it."""
     return (unlocked if phase in settings.get("unlocked", "") else otherwise)(function)
 
 
@@ -29,7 +30,7 @@ class Loaded:
     """One method in memories of its own."""
 
     def __init__(self, program, name, data_map):
-        collect()  # a small heap has no room for a Method between what is not needed any more
+        collect()  # a small heap has no room for a Method between unused objects
         meta = program.method_meta(name)
         self.meta = meta
         self.program = program
@@ -47,7 +48,7 @@ class Loaded:
         self.inputs = None
 
     def planned(self, i):
-        """Planned buffer `i`: one for all methods where they share their state."""
+        """Return planned buffer `i`, one for all methods if they share their state."""
         if not settings.get("shares_memory"):
             return take(planned_arena(i), self.meta.memory_planned_buffer_size(i))
         if i not in _shared:
@@ -57,17 +58,17 @@ class Loaded:
         return _shared[i]
 
     def part(self, name):
-        """As much of a board's memory as every method gets."""
+        """Return as much of a board's memory as every method gets."""
         return take_share(name, len(names))
 
     def output_memory(self, i):
-        """A buffer for an output that has none of its own, or None."""
+        """Return a buffer for an output without memory, or None."""
         if i not in self.meta.unplanned_outputs():
             return None
         return take("planned", self.meta.output_tensor_meta(i).nbytes())
 
     def changeable(self, i, data):
-        """The bytes of an input; a copy where it is used in place and comes back as an output."""
+        """Return the bytes of an input: a copy if it is used in place and is also an output."""
         if (self.meta.input_tensor_meta(i).is_memory_planned()
                 or self.meta.input_value(i) not in self.output_values):
             return data
@@ -76,7 +77,7 @@ class Loaded:
         return copy
 
     def state_memory(self, info):
-        """The name of a mutable buffer that has no memory, and zeros for it."""
+        """Return the name of a mutable buffer without memory, and zeros for it."""
         memory = take("planned", info.nbytes())
         memory[:] = bytes(len(memory))
         return [info.name(), memory]
@@ -85,7 +86,7 @@ class Loaded:
         self.method.load(self.program, self.name, data_map=self.data_map)
 
     def load(self):
-        """With the memories that are not the loader's."""
+        """Load the method, with all memories outside of the loader."""
         self.load_method()
         for i in range(len(self.outputs)):
             if self.outputs[i] is not None:
@@ -103,7 +104,7 @@ class Loaded:
                 self.inputs.append(constant(settings["input%d_%d" % (run, i)]))
 
     def sized(self, run, i, data):
-        """The bytes of an input, with its sizes if these may be others than the program's."""
+        """Return the bytes of an input, with its sizes if these can differ from the program's."""
         sizes = settings.get("sizes%d_%d" % (run, i))
         if sizes is None:
             return data
@@ -120,7 +121,7 @@ class Loaded:
 
 
 def read_data():
-    """A data map of all .ptd files; None where there are none."""
+    """Return a data map of all .ptd files, or None if there are none."""
     if "data0" not in sections:
         return None
     from picotorch import FlatTensorDataMap, MergedDataMap

@@ -19,12 +19,13 @@ except ImportError:
     getallocatedblocks = None
 
 BYTE = 0  # ScalarType
-SPREAD = 16  # an event comes in one of so many inferences
-BLOCKS = 10  # that CPython may have more than at the start, in caches of its own
+SPREAD = 16  # inferences for one event
+BLOCKS = 10  # blocks that CPython's caches may add after the start
 
 
 class Counter(Backend):
-    """out = in + the processed data's one byte; `at` is called before it, in the second delegate."""
+    """Compute out = in + the single byte of the processed data. The second delegate calls `at` before
+    it."""
 
     def __init__(self):
         self.at = None
@@ -50,7 +51,7 @@ def raise_interrupt():
 
 
 class Schedule:
-    """Numbers that a seed decides, and a checksum of what came out."""
+    """Numbers that a seed decides, and a checksum of the outputs."""
 
     def __init__(self, seed):
         self.number = seed
@@ -139,7 +140,7 @@ class Model:
 
 
 class Faulty:
-    """The faulty program's method, which fails as it is told, in the model's pool behind its method."""
+    """The faulty program's method, which fails on request, in the model's pool behind its method."""
 
     def __init__(self, model):
         self.schedule = model.schedule
@@ -154,7 +155,7 @@ class Faulty:
         self.count = 0
 
     def run(self, bad, at):
-        """Loads it, lets an execution fail, another succeed, unloads it."""
+        """Load it, let an execution fail and another succeed, and unload it."""
         m = self.method
         counter.at = at
         m.load(self.program)
@@ -170,7 +171,7 @@ class Faulty:
         counter.at = None
         m.set_input(self.good, 0)
         m.execute()
-        self.schedule.add(m.get_output(1).data[0])  # 2: each of them counted
+        self.schedule.add(m.get_output(1).data[0])  # 2: both executions counted
         m.unload()
 
     def fail_in_kernel(self):
@@ -200,7 +201,7 @@ class Run:
                        ("broken files", self.load_broken), ("programs", self.load_program),
                        ("methods", self.make_method)]
         self.counts = [0] * len(self.events)
-        self.unlocked = 3  # the last events, which make objects
+        self.unlocked = 3  # the last events, which allocate objects
         self.infer = model.infer
 
     def load_broken(self):
@@ -221,7 +222,7 @@ class Run:
         self.model.load()
 
     def turn(self):
-        """An inference, and perhaps an event before it."""
+        """Run an inference, and perhaps an event before it."""
         event = self.schedule.next(SPREAD * len(self.events))
         if event < len(self.events):
             self.counts[event] += 1
@@ -238,7 +239,7 @@ class Run:
 
 
 def in_use():
-    """Bytes of MicroPython's heap, blocks of CPython's."""
+    """Return bytes of MicroPython's heap, or blocks of CPython's."""
     gc.collect()
     return getallocatedblocks() if getallocatedblocks else mem_alloc()
 

@@ -1,19 +1,21 @@
-"""Loads every method of some fixtures with each memory from nothing to enough, and gives its inputs and
-outputs every length but the right one. Behind loaded.py.
+"""Load every method of some fixtures with each memory from nothing to enough. Give its inputs and
+outputs every wrong length. This script follows loaded.py.
 
-Sections: those of loaded.py for each fixture, behind "<number>/"; sweep, settings:
-    fixtures  how many there are
-    step      bytes between two sizes; 0: only the smallest and the largest two that end alike
+Sections: those of loaded.py for each fixture, with the prefix "<number>/"; sweep, settings:
+
+    fixtures  number of fixtures
+    step      bytes between two sizes; 0: only the smallest and the largest two with one outcome
     planned   the same of planned buffers
     pack_weights   the same of a pool with packed weights
     share     "k/n": the k-th of n parts of the sizes
-    runs      after how many refusals the method runs once more; 0: it only loads again
+    runs      rejections after which the method runs once more; 0: it only loads again
 
-How much of a memory loading asks for, one time after the other, is found by giving it just that, and
-printed. Every other size has to end with the next of these figures. With temp memory between what
-loading asks for and what kernels use, the method gives the same outputs. After each refusal the method
-is not loaded, the pool is as full as before and the bytes beside all memories are as they were. After
-the first refusal of each kind, and some others, the same objects load, run and give the first outputs.
+The sizes that loading requests from a memory, one after the other, are found by providing exactly the
+requested bytes, and printed. Every other size has to end with the next of these figures. With temp
+memory between the size that loading requests and the size that kernels use, the method has the same
+outputs. After each rejection the method is not loaded, the pool is as full as before, and the bytes
+outside all memories are unchanged. After the first rejection of each kind, and some others, the same
+objects load, run and return the first outputs.
 """
 
 import _picotorch
@@ -29,7 +31,7 @@ tried = {"pool": 0, "packed": 0, "temp": 0, "planned": 0, "tracer": 0, "unfit": 
 
 
 def open_fixture(prefix):
-    """Makes the sections whose names start so those of the fixture. Its program and data map."""
+    """Make the sections with this prefix those of the fixture. Return its program and data map."""
     global sections, settings, names
     sections = {name[len(prefix) :]: all_sections[name] for name in all_sections
                 if name.startswith(prefix)}
@@ -39,18 +41,18 @@ def open_fixture(prefix):
 
 
 def mark(name):
-    """Return the bytes taken of a memory so far."""
+    """Return the bytes of a memory that are taken so far."""
     return _taken.get(name, 0), _guards.get(name, -1)
 
 
 def give_back_to(name, mark):
-    """Lets take() begin again where a memory was marked."""
+    """Let take() begin again at a mark of a memory."""
     check_guards(name)
     _taken[name], _guards[name] = mark
 
 
 def with_heap_locked(function):
-    """As locked, but for looking at the heap, which takes longer than most calls."""
+    """Call as locked() does, without measuring the heap, which takes longer than most calls."""
     heap_lock()
     try:
         function()
@@ -62,7 +64,7 @@ def with_heap_locked(function):
 
 
 class Guarded:
-    """A memory with guard bytes around the part of it that is handed over."""
+    """A memory with guard bytes around the part that is provided."""
 
     def __init__(self, region):
         self.region = region
@@ -70,10 +72,10 @@ class Guarded:
         self.start = self.end = MARGIN
 
     def part(self, size, shift=0):
-        """The first `size` bytes, `shift` bytes behind the start."""
+        """Return the first `size` bytes, `shift` bytes behind the start."""
         self.start = MARGIN + shift
         self.end = self.start + size
-        # views of their own: MicroPython would move all that is behind a slice that is assigned
+        # separate views: MicroPython would move all bytes behind an assigned slice
         before = self.region[self.start - MARGIN : self.start]
         before[:] = PATTERN
         behind = self.region[self.end : self.end + MARGIN - shift]
@@ -90,7 +92,7 @@ class Guarded:
 
 
 def copy_of(view):
-    """The bytes of a view of any elements."""
+    """Return the bytes of a view of any elements."""
     copy = take("planned", _picotorch.nbytes(view))
     source = bytes_at(view, 0, len(copy), writable=False)
     copy[:] = source
@@ -106,7 +108,7 @@ def same(view, copy):
 
 
 class Swept(Loaded):
-    """A method in guarded memories, and what it gives when they suffice."""
+    """A method in guarded memories, and its outputs when they suffice."""
 
     def __init__(self, program, name, data_map):
         self.memories = []
@@ -157,7 +159,7 @@ class Swept(Loaded):
     # ---- loading and running
 
     def find_run(self):
-        """Number of the first run of the method, -1 where it has none."""
+        """Return the number of the first run of the method, -1 if it has none."""
         run = 0
         while "run%d" % run in settings:
             if settings["run%d" % run] == self.name:
@@ -177,14 +179,14 @@ class Swept(Loaded):
         assert error.code != errors.MEMORY_ALLOCATION_FAILED or error.requested > error.available
 
     def check_again(self, runs=True):
-        """The same objects, with all memories, load and run as they did at first."""
+        """Check that the same objects, with all memories, load and run as they did at first."""
         tried["again"] += 1
         assert unlocked(self.method.execute).code == errors.INVALID_STATE
         self.give_all()
         self.check_loads(runs)
 
     def check_loads(self, runs):
-        """The method loads in the memories given, and runs as it did at first."""
+        """Check that the method loads in the present memories, and runs as it did at first."""
         for _, memory in self.state:
             memory[:] = bytes(len(memory))
         error = call("load", self.load, with_heap_locked)
@@ -273,7 +275,7 @@ class Tracer:
 
 
 def check_error(error, kind, requested, size):
-    """Both figures, the memory, what to do; a backend that asked for it is named, too."""
+    """Check both figures, the memory and the remedy; the name of a backend that requested it, too."""
     text = str(error)
     start = "MemoryAllocationFailed (0x21): %s: %dB requested, %dB available" % (
         kind.subject, requested, size)
@@ -282,7 +284,7 @@ def check_error(error, kind, requested, size):
 
 
 def find_steps(swept, kind):
-    """Find the sizes that loading takes of a memory, one by one, each tried when it is known."""
+    """Find the sizes that loading requests from a memory, one by one, and try each."""
     steps = []
     size = 0
     while True:
@@ -300,7 +302,7 @@ def find_steps(swept, kind):
 
 
 def sizes_below(first, end, step):
-    """From `first` to below `end`; the last three bytes, too."""
+    """Yield sizes from `first` to below `end`, including the last three bytes."""
     part, parts = [int(number) for number in sweep.get("share", "0/1").split("/")]
     if first == end:
         return
@@ -318,7 +320,7 @@ def sizes_below(first, end, step):
 
 
 def sweep_memory(swept, kind):
-    """Every size of one memory; the others suffice."""
+    """Try every size of one memory, while the others suffice."""
     steps = find_steps(swept, kind)
     print(swept.name, kind.name, *steps)
     if kind.name == "packed" and steps[-1] == swept.records:
@@ -351,7 +353,7 @@ def sweep_memory(swept, kind):
 
 
 def run_with_less_temp(swept, kind):
-    """Sizes from what loading asks for to what kernels use, with which they take longer."""
+    """Try sizes from what loading requests to what kernels use, with which kernels take longer."""
     swept.give_all()
     swept.load()
     used = swept.method.memory_report()["temp"]["used"]
@@ -388,7 +390,7 @@ def try_unfit(swept, kind):
 
 
 def try_missing(swept):
-    """Fewer planned buffers than the method needs."""
+    """Try fewer planned buffers than the method needs."""
     for i in range(swept.meta.num_memory_planned_buffers()):
         size = swept.meta.memory_planned_buffer_size(i)
         if size:
@@ -402,13 +404,13 @@ def try_missing(swept):
 
 
 def lengths_but(needed, at_most):
-    """Return lengths that are too short, and a few that are too long where no more is allowed."""
+    """Return lengths that are too short, and a few that are too long if longer ones are not allowed."""
     lengths = list(sizes_below(0, needed, int(sweep["step"])))
     return lengths + [needed + 1, needed + 4, needed + 16] if at_most else lengths
 
 
 def try_lengths(give, label, index, needed, at_most=False):
-    """give(buffer, index) with a buffer of every length but the right ones."""
+    """Call give(buffer, index) with a buffer of every wrong length."""
     before = mark("planned")
     memory = Guarded(take("planned", needed + 16 + 2 * MARGIN))
     part = None
@@ -429,7 +431,7 @@ def try_lengths(give, label, index, needed, at_most=False):
 
 
 def try_values(swept):
-    """Buffers of another length than inputs, outputs and mutable buffers have."""
+    """Try buffers of wrong lengths for inputs, outputs and mutable buffers."""
     swept.give_all()
     swept.load()
     method = swept.method
@@ -447,7 +449,7 @@ def try_values(swept):
     method.unload()
 
 
-# ---- all of them
+# ---- all fixtures
 
 
 def kinds_of(swept):

@@ -21,7 +21,7 @@ def open_program(name):
 
 
 class Loaded:
-    """A method in memories of its own, and what it is made of."""
+    """A method in memories of its own, and the parts that it is made of."""
 
     def __init__(self, program, pool=None, load=True, temp=None):
         self.tracer = None
@@ -36,7 +36,7 @@ class Loaded:
 
 
 def memories_that_overlap(program):
-    """relu: 32 bytes of planned memory."""
+    """Overlap memories of relu, which needs 32 bytes of planned memory."""
     memory, apart = take("planned", 4096), take("planned", 64)
     code = take("planned", len(sections["relu"]))
     code[:] = sections["relu"]
@@ -79,7 +79,7 @@ def memories_of_no_use(program):
 
 
 def planned_buffers_that_overlap(program):
-    """two_buffers: planned buffers of 16 and 48 bytes."""
+    """Overlap the planned buffers of two_buffers, of 16 and 48 bytes."""
     memory = take("planned", 128)
     first, second = memory[:16], memory[16:64]
     cases = [
@@ -96,7 +96,7 @@ def planned_buffers_that_overlap(program):
 
 
 def one_allocator_for_two(program):
-    """The method pool is the temp memory, too."""
+    """Use one allocator as method pool and temp memory."""
     pool = MemoryAllocator(take("pool", 1024))
     planned = HierarchicalAllocator([take("planned", 32)])
     report_load("pool as temp memory", Method(MemoryManager(pool, planned, pool)), program)
@@ -104,7 +104,7 @@ def one_allocator_for_two(program):
 
 
 def arrays_as_memories(program):
-    """Their bytes count, not their elements."""
+    """Pass arrays as memories: their bytes count, not their elements."""
     for label, pool in [("pool of 8-byte ints", array("q", [0] * 64)),
                         ("pool of 16 ints", array("i", [0] * 16))]:
         method = Method(MemoryManager(MemoryAllocator(pool),
@@ -113,7 +113,7 @@ def arrays_as_memories(program):
 
 
 def a_method_that_is_gone(program):
-    """Two methods in one pool; the first is collected without an unload."""
+    """Load two methods in one pool, and collect the first one without an unload."""
     pool = MemoryAllocator(take("pool", 1024))
     Loaded(program, pool)
     used = pool.used
@@ -128,7 +128,7 @@ def a_method_that_is_gone(program):
 
 
 def bytes_that_are_not_there(program):
-    """Asked of a pool in which a method is loaded."""
+    """Request too many bytes from a pool in which a method is loaded."""
     pool = MemoryAllocator(take("pool", 1024))
     method = Loaded(program, pool).method
     used = pool.used
@@ -143,7 +143,7 @@ def bytes_that_are_not_there(program):
 
 
 def order_of_unloads(program):
-    """Two methods in one pool."""
+    """Unload two methods of one pool in both orders."""
     pool = MemoryAllocator(take("pool", 1024))
     first, second = Loaded(program, pool).method, Loaded(program, pool).method
     report("unload the first", first.unload)
@@ -153,7 +153,7 @@ def order_of_unloads(program):
 
 
 def inputs_in_place(program, written):
-    """relu_in_place writes to its input, which is unplanned; relu_unplanned does not."""
+    """Pass inputs in place: relu_in_place writes to its unplanned input, relu_unplanned does not."""
     constant = sections["relu"][:16]
     m, w = Loaded(program), Loaded(written)
     out, x = take("planned", 16), take("planned", 16)
@@ -171,7 +171,7 @@ def inputs_in_place(program, written):
 
 
 def input_beyond_the_program(data):
-    """An input may lie in the program, but not in what follows it, too: the pool."""
+    """Pass an input that lies in the program, and one that also reaches into the pool behind it."""
     size = len(data) + 7 & -8
     memory = take("planned", size + 1024)
     memory[: len(data)] = data
@@ -183,7 +183,7 @@ def input_beyond_the_program(data):
 
 
 def memories_in_place(program):
-    """relu_unplanned: input and output are used where they lie."""
+    """Pass input and output of relu_unplanned, which are used in place."""
     tracer = EventTracer(take("planned", 64))
     events = tracer.buffer[16:32]
     temp = take("planned", 64)
@@ -220,7 +220,7 @@ def memories_in_place(program):
 
 
 def inputs_over_each_other(program):
-    """add_unplanned reads two inputs where they lie, which may be the same."""
+    """Pass the two inputs of add_unplanned, which are read in place and may be the same."""
     m = Loaded(program).method
     x, out = take("planned", 16), take("planned", 16)
     m.set_input(x, 0)
@@ -232,7 +232,7 @@ def inputs_over_each_other(program):
 
 
 def tracers(program):
-    """An event tracer's memory over others."""
+    """Put an event tracer's memory over others."""
     m = Loaded(program, load=False)
     for label, buffer in [("in the pool", m.pool.buffer[16:80]), ("in planned memory", m.planned[0])]:
         m.tracer = EventTracer(buffer)
@@ -241,7 +241,7 @@ def tracers(program):
 
 
 def jumps_and_moves(moved, jump):
-    """Both take an unplanned input; move_in_place moves a tensor to it."""
+    """Pass an unplanned input to both programs; move_in_place moves a tensor to it."""
     constant = sections["relu"][:16]
     m, j = Loaded(moved).method, Loaded(jump).method
     report("constant input that is moved to", lambda: m.set_input(constant, 0))
@@ -250,7 +250,7 @@ def jumps_and_moves(moved, jump):
 
 
 def elements_of_another_type(program):
-    """relu_int: two int32."""
+    """Pass elements of other types to relu_int, which takes two int32."""
     m = Loaded(program).method
     longs = array("q", [1])
     unsigned = array("I", [1, 2])
@@ -261,7 +261,7 @@ def elements_of_another_type(program):
 
 
 def many_inputs(program):
-    """many_inputs takes 40 tensors."""
+    """Pass 40 tensors to many_inputs."""
     m = Loaded(program).method
     x = take("planned", 16)
     for i in range(39):
@@ -272,7 +272,7 @@ def many_inputs(program):
 
 
 def large_ints(program):
-    """large_ints takes and gives 2**29 and 2**40."""
+    """Pass 2**29 and 2**40 to large_ints, and read them from it."""
     m = Loaded(program).method
     result = [None]
 
@@ -299,7 +299,7 @@ def an_index(m, meta, x, i):
 
 
 def indices_of_any_size(program):
-    """None is taken for the 32 bits that the library sees of it."""
+    """Pass indexes of any size: none counts as its lower 32 bits, which the library uses."""
     m = Loaded(program).method
     x = take("planned", 16)
     for i in (-1, 1 << 30, 1 << 31, 1 << 32, -1 << 32, 1 << 64):
@@ -316,7 +316,7 @@ def a_truth(program, pack_weights):
 
 
 def a_string_of_no_text(program):
-    """no_text gives a string of bytes that are not UTF-8."""
+    """Read a string from no_text whose bytes are not UTF-8."""
     m = Loaded(program).method
     report("output", lambda: m.get_output(0))
     print("unlocked", unlocked(lambda: m.get_output(0)))
@@ -326,7 +326,7 @@ def objects_of_other_kinds(program):
     m = Loaded(program).method
     info = m.metadata.input_tensor_meta(0)
     try:
-        objects = array("O", [0] * 64)  # as CPython's has not
+        objects = array("O", [0] * 64)  # CPython's array has no such type
     except ValueError:
         objects = None
     report("an input of a TensorInfo", lambda: m.set_input(info, 0))
@@ -342,7 +342,7 @@ def objects_of_other_kinds(program):
 
 
 def files_that_are_not_open(method):
-    """Made by hand, not by load."""
+    """Use objects that were made by hand, not by load."""
     loader = BufferDataLoader(sections["relu"])
     program, data_map = Program(loader), FlatTensorDataMap(loader)
     report("methods of a program that is not open", program.num_methods)

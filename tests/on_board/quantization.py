@@ -1,4 +1,4 @@
-"""Prints scale (the bits of the float32) and zero point of the inputs and outputs of `model`."""
+"""Print scale (the bits of the float32) and zero point of the inputs and outputs of `model`."""
 
 meta = Program.load(BufferDataLoader(sections["model"])).method_meta("forward")
 

@@ -41,7 +41,7 @@ class Loaded:
 
 
 def grow(label, loaded, memory):
-    """A memory of a loaded method; whatever is called then."""
+    """Grow a memory of a loaded method, then call everything."""
     report(label, loaded.load)
     report("run", loaded.run)
     try:
@@ -67,7 +67,7 @@ def grow_a_program():
 
 
 class Longer(bytearray):
-    """Grows as its base does."""
+    """A subclass that grows as its base does."""
 
 
 def grow_inputs_in_place(program):
@@ -82,14 +82,14 @@ def grow_inputs_in_place(program):
 
 
 class Growing(Backend):
-    """Lets `memory` grow, once, in `at`."""
+    """Grow `memory`, once, in `at`."""
 
     def __init__(self):
         self.at, self.memory, self.others = "", None, []
         self.view = memoryview(bytearray(1))
 
     def grow(self, where):
-        """True where it did."""
+        """Return True if it grew."""
         if where != self.at:
             return False
         self.at = ""
@@ -103,7 +103,7 @@ class Growing(Backend):
         return True
 
     def check_others(self):
-        """The old bytes are those of other objects now: nothing may be written there."""
+        """Check the objects that now use the old bytes: nothing may be written there."""
         for other in self.others:
             assert other == b"\x5A" * len(other), "a memory was used after it was resized"
         self.others = []

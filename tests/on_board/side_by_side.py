@@ -83,7 +83,7 @@ def in_turn(sides):
 
 
 def one_pool(sides):
-    """Both methods are in one pool: it is given back from its end on."""
+    """Load both methods into one pool, which is freed from its end on."""
     for name, side in (("load", 0), ("load", 1), ("unload", 0), ("unload", 1), ("unload", 0),
                        ("load", 1), ("load", 0), ("unload", 1), ("unload", 0), ("load", 0)):
         function = sides[side].load if name == "load" else sides[side].unload

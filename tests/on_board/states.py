@@ -11,7 +11,7 @@ def report(label, function):
 
 
 class Loaded:
-    """A method in memories of its own; without `load`, one that is still to be loaded."""
+    """A method in memories of its own. Without `load` it is not loaded yet."""
 
     def __init__(self, program, name="forward", load=True, max_outputs=8):
         meta = program.method_meta(name)
@@ -24,7 +24,7 @@ class Loaded:
 
 
 def floats(*values):
-    """A memoryview of float32 at a multiple of 16 bytes."""
+    """Return a memoryview of float32 at a multiple of 16 bytes."""
     memory = take("planned", 4 * len(values))
     struct.pack_into("<%df" % len(values), memory, 0, *values)
     return memory
@@ -39,7 +39,7 @@ def open_program(name):
 
 
 def order_of_calls(program):
-    """add2_5: out = x + y, five floats each."""
+    """Call in every order: add2_5 computes out = x + y, five floats each."""
     m = Loaded(program, load=False).method
     x, y = floats(1, 2, 3, 4, 5), floats(10, 20, 30, 40, 50)
     print("repr", m)
@@ -99,7 +99,7 @@ def outputs_that_there_are_not(program, two_outputs):
 
 
 def steps(program):
-    """unplanned_input has three instructions."""
+    """Step through the three instructions of unplanned_input."""
     m = Loaded(program).method
     x, y = floats(1, 2, 3, 4, 5, 6), floats(6, 5, 4, 3, 2, 1)
     m.set_input(x, 0)
@@ -136,7 +136,7 @@ def load_again(program):
 
 
 def memory_of_unplanned(program):
-    """unplanned_io: input and output have no planned memory; six floats each."""
+    """Give memory to unplanned_io, whose input and output of six floats have none."""
     m = Loaded(program).method
     x, out = floats(1, 2, 3, 4, 5, 6), floats(0, 0, 0, 0, 0, 0)
     constant = sections["unplanned_io"][:24]
@@ -160,7 +160,7 @@ def memory_of_unplanned(program):
 
 
 def failing_kernel(program):
-    """embedding: an index beyond the seven rows is found when it runs."""
+    """Run embedding with an index beyond its seven rows, which the kernel detects."""
     m = Loaded(program).method
     good, bad = take("planned", 32), take("planned", 32)
     good[:] = bytes(32)
@@ -175,7 +175,7 @@ def failing_kernel(program):
 
 
 def side_by_side(program, other):
-    """Two methods of a program, one of them twice, and a method of another program."""
+    """Use two methods of a program, one of them twice, and a method of another program."""
     encode, decode = Loaded(program, "encode").method, Loaded(program, "decode").method
     twin, add = Loaded(program, "encode").method, Loaded(other).method
     three, six, five = floats(1, -2, 3), floats(1, 2, 3, 4, 5, 6), floats(1, 2, 3, 4, 5)

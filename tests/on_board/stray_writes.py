@@ -1,4 +1,4 @@
-"""Write beside an allocated memory, or to address 0. Section: write, with none, beside or null."""
+"""Write outside an allocated memory, or to address 0. Section: write, with none, beside or null."""
 
 write = str(sections["write"], "utf-8")
 take("pool", 24)

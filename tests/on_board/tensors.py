@@ -48,7 +48,7 @@ print(from_blob(floats(1.5), []).tolist(), from_blob(floats(), [0, 3]).tolist())
 print(from_blob(floats(), [2, 0]).copy())
 bits = array("H", [0x3C00, 0xC100, 0x7BFF, 0x4900, 0x8000, 0xFC00])
 print(from_blob(bits, [2, 3], "Half").tolist())
-print(from_blob(array("H", [0x0001]), [1], "Half")[(0,)] * 16777216.0)  # the smallest that there is
+print(from_blob(array("H", [0x0001]), [1], "Half")[(0,)] * 16777216.0)  # the minimum
 print(from_blob(bits, [6], "BFloat16").copy().tolist()[:2])
 
 lists = Module(sections["lists"]).execute("forward", [])

@@ -31,7 +31,7 @@ def floats(*values):
 
 
 def counted(tracer):
-    """Calls by instruction, executions, and whether only those that ran took ticks."""
+    """Return calls by instruction, executions, and whether only executed instructions took ticks."""
     calls = [tracer.calls(i) for i in range(len(tracer))]
     right = all([calls[i] or not tracer.ticks(i) for i in range(len(tracer))])
     sum_is_less = sum([tracer.ticks(i) for i in range(len(tracer))]) <= tracer.total()
@@ -39,7 +39,7 @@ def counted(tracer):
 
 
 def branches(program):
-    """move(x, out); jump over relu unless the condition; relu."""
+    """Trace move(x, out); a jump over relu unless the condition is true; relu."""
     method = new_method(program)
     tracer = EventTracer(take("planned", EventTracer.nbytes(program.method_meta("forward"))))
     print("repr", tracer, len(tracer))
@@ -73,7 +73,7 @@ def branches(program):
 
 
 def failure(program):
-    """An index outside its tensor, in the second of three instructions."""
+    """Trace an index outside its tensor, in the second of three instructions."""
     method = new_method(program)
     tracer = EventTracer(bytearray(64))
     report("load", lambda: method.load(program, event_tracer=tracer))

@@ -38,7 +38,7 @@ def shown(value):
 
 
 def outputs_of_every_kind():
-    """With the heap locked, and as new objects."""
+    """Read outputs with the heap locked, and as new objects."""
     m = load("values")
     results = [None] * m.outputs_size()
     report("get_outputs", lambda: m.get_outputs(results))
@@ -64,7 +64,7 @@ def hostile_lists():
 
 
 def a_list_of_another_load():
-    """Another program is in its place, in which its items lie elsewhere, or nowhere."""
+    """Use a list after a load of another program, in which its items are elsewhere or missing."""
     m, other = load("values"), open_program("inputs")
     ints = m.get_output(6)
     m.unload()
@@ -93,7 +93,7 @@ def inputs_of_every_kind():
 
 
 def tensors_between_methods():
-    """relu: four floats; dynamic: up to four of them."""
+    """Pass tensors between relu, of four floats, and dynamic, of up to four."""
     a, b, d = load("relu"), load("relu"), load("dynamic")
     x = floats(-1, 2, -3, 4)
     report("set", lambda: a.set_input(x, 0))
@@ -152,7 +152,7 @@ def blobs():
 
 
 def state():
-    """lstm_stateful: its two buffers start from ones and have names."""
+    """Use the two buffers of lstm_stateful, which start from ones and have names."""
     m = load("lstm_stateful")
     x, result = floats(0.5, -0.5, 1), [None]
 

@@ -1,5 +1,5 @@
-"""Five small networks for int8 programs of picotorch export; each function returns (module, example
-inputs). Their weights are PyTorch's initial ones, from a fixed seed.
+"""Define five small networks for int8 programs of picotorch export. Each function returns (module,
+example inputs). Their weights are PyTorch's initial ones, from a fixed seed.
 
     cd tests/models/export
     picotorch export networks.py:cnn --quantize calibration/cnn.npz

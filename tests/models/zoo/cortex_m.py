@@ -1,4 +1,4 @@
-"""Quantization to int8 and lowering to ExecuTorch's Cortex-M dialect."""
+"""Quantize models to int8, and lower them to ExecuTorch's Cortex-M dialect."""
 
 import torch
 from executorch.backends.cortex_m.edge_compile_config import cortex_m_edge_compile_config
@@ -12,7 +12,7 @@ from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
 
 def lower(model: Model, quantized_ends: bool = False) -> EdgeProgramManager:
-    """The model in the dialect, for the core `model.cortex_m`.
+    """Return the model in the dialect, for the core `model.cortex_m`.
 
     quantized_ends: with integers for inputs and outputs, by ExecuTorch's own passes.
     """
@@ -44,12 +44,12 @@ def _quantize(model: Model) -> torch.nn.Module:
 
 
 def _calibration(model: Model) -> list[tuple]:
-    """The float inputs that say how to quantize: its own, where it has no others."""
+    """Return the float inputs for the calibration, which are the model's own unless it has others."""
     return list(model.calibration) or [inputs for _, inputs in model.runs()]
 
 
 def run(model: Model) -> list[list]:
-    """The outputs of each run, computed by the dialect's Python implementation."""
+    """Return the outputs of each run, computed by the dialect's Python implementation."""
     module = lower(model, bool(model.calibration)).exported_program().module()
     results = [module(*inputs) for _, inputs in model.runs()]
     return [list(one) if isinstance(one, (tuple, list)) else [one] for one in results]

@@ -61,7 +61,7 @@ _SIZES = {"bfloat16": 2, "bits16": 2, "float8_e5m2": 1, "float8_e4m3fn": 1}  # d
 def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
     """Export with portable operators, and with a delegate only if the model has a partitioner.
 
-    The .pte, and the .ptd files by name.
+    Return the .pte, and the .ptd files by name.
     """
     backend = ExecutorchBackendConfig(**model.backend())
     if model.cortex_m:
@@ -89,7 +89,8 @@ def export(model: Model) -> tuple[bytes, dict[str, bytes]]:
 
 
 def merge_data(data: dict[str, bytes]) -> bytes:
-    """One .ptd file with the contents of several: ExecuTorch's Python runtime takes only one."""
+    """Return one .ptd file with the contents of several. ExecuTorch's Python runtime accepts only
+    one."""
     store = NamedDataStore()
     serializer = FlatTensorSerializer()
     for name, file in data.items():
@@ -115,13 +116,14 @@ def _without_segments(program: Program) -> Program:
 
 
 def _dynamic_shapes(model: Model, module: torch.nn.Module) -> tuple | None:
-    """As torch.export asks for them: those of `*arguments` stand in a tuple of their own."""
+    """Return the dynamic shapes for torch.export, in which those of `*arguments` are in a tuple of
+    their own."""
     shapes = model.dynamic_shapes
     return (shapes,) if shapes and isinstance(module, Function) else shapes
 
 
 def _from_torchscript(model: Model) -> bytes:
-    """Scripts the module, saves it to TorchScript, and exports that as picotorch export does."""
+    """Script the module, save it to TorchScript, and export the file as picotorch export does."""
     saved = io.BytesIO()
     torch.jit.save(torch.jit.script(model.module), saved)
     examples = [value.numpy() for value in model.inputs]
@@ -130,23 +132,24 @@ def _from_torchscript(model: Model) -> bytes:
 
 
 def inline_constants(pte: bytes) -> bytes:
-    """The same program as older exporters wrote it: constants in tables, no segment, no header.
+    """Return the program in the format of older exporters: constants in tables, no segment, no header.
 
-    ExecuTorch 1.5 still writes but no longer runs this form.
+    ExecuTorch 1.5 still writes but no longer runs this format.
     """
     program = _without_segments(read_program(pte))
     return bytes(_program_to_flatbuffer(program, constant_tensor_alignment=16).data)
 
 
 def read_program(pte: bytes) -> Program:
-    """The program's tables, read with ExecuTorch's own code."""
+    """Return the program's tables, read with ExecuTorch's own code."""
     return deserialize_pte_binary(pte).program
 
 
 def describe_methods(program: Program, constant: list[str]) -> list[dict]:
-    """Per method: signature, sizes of the planned buffers (counted from 0), operators, counts.
+    """Describe each method: signature, sizes of the planned buffers (counted from 0), operators,
+    counts.
 
-    Of the methods that only return a number those that are named alone.
+    Of the methods that only return a number, only the named ones are included.
     """
     return [
         {
@@ -171,7 +174,7 @@ def describe_methods(program: Program, constant: list[str]) -> list[dict]:
 
 
 def _written_numbers(plan: ExecutionPlan) -> set[int]:
-    """Indexes of the values that are no tensors and that instructions write."""
+    """Return the indexes of the values that instructions write and that are no tensors."""
     calls = [one.instr_args for chain in plan.chains for one in chain.instructions]
     written = {call.args[-1] for call in calls if isinstance(call, KernelCall)}
     written |= {call.move_to for call in calls if isinstance(call, MoveCall)}

@@ -1,9 +1,10 @@
-"""A backend for int32 additions and multiplications, as a delegate's author would write one.
+"""Define a backend for int32 additions and multiplications, as a delegate's author would write one.
 
-The data for the runtime: one byte, the number of steps; five bytes a step: the operation (0 adds, 1
-multiplies), then kind and index of both operands. An operand is an input of the delegate, a constant
-(its index in CONSTANTS; its bytes are named data) or the result of an earlier step. The last result is
-the output. The compile spec "elements" is one byte: the maximum number of elements of a tensor.
+The data for the runtime begins with one byte, the number of steps. Each step has five bytes: the
+operation (0 adds, 1 multiplies), then kind and index of both operands. An operand is an input of the
+delegate, a constant (its index in CONSTANTS; its bytes are named data) or the result of an earlier
+step. The last result is the output. The compile spec "elements" is one byte: the maximum number of
+elements of a tensor.
 """
 
 from typing import final
@@ -28,7 +29,7 @@ CONSTANTS = ("offset", "scale")  # names of the module's buffers
 
 @final
 class IntegerBackend(BackendDetails):
-    """Writes the steps; the constants become named data, once for all delegates."""
+    """Write the steps. The constants become named data, once for all delegates."""
 
     @staticmethod
     def preprocess(edge_program, compile_specs):
@@ -63,7 +64,7 @@ class _Supported(OperatorSupportBase):
 
 @final
 class IntegerPartitioner(Partitioner):
-    """Hands every addition and multiplication of int32 to the IntegerBackend."""
+    """Assign every addition and multiplication of int32 to the IntegerBackend."""
 
     def __init__(self, elements: int) -> None:
         spec = CompileSpec("elements", bytes([elements]))

@@ -15,11 +15,12 @@ _TOLERANCES = {torch.float16: 2**-8, torch.bfloat16: 2**-5}
 
 
 def run(model: Model, pte: bytes, data: bytes | None = None) -> list[list]:
-    """Execute each run of the model, with a .ptd file; the outputs of each, tensors cloned.
+    """Execute each run of the model, with a .ptd file. Return the outputs of each run, with tensors
+    cloned.
 
-    They are the dialect's of a model for Cortex-M; else ExecuTorch's, or PyTorch's if the model says
-    that ExecuTorch fails on it. Raises AssertionError where the two disagree unannounced, or agree
-    against the announcement.
+    The outputs of a model for Cortex-M are the dialect's. Other outputs are ExecuTorch's, or PyTorch's
+    if the model states that ExecuTorch fails. Raise AssertionError if the two disagree without this
+    statement, or agree with it.
     """
     if model.cortex_m:
         return cortex_m.run(model)
@@ -57,7 +58,7 @@ def _run_methods(model, program):
 
 
 def run_eager(model: Model) -> list[list]:
-    """PyTorch's outputs of each run. Without oneDNN, whose gelu is off by 1e-4."""
+    """Return PyTorch's outputs of each run, without oneDNN, whose gelu has an error of 1e-4."""
     modules = copy.deepcopy({name: module for name, (module, _) in model.methods().items()})
     for name, value in model.constant_methods.items():
         modules[name] = lambda value=value: value
@@ -67,7 +68,7 @@ def run_eager(model: Model) -> list[list]:
 
 
 def _differentiate(module: torch.nn.Module, inputs: tuple) -> list:
-    """The loss, its gradients by the parameters, and these."""
+    """Return the loss, its gradients by the parameters, and the parameters."""
     parameters = [*module.parameters()]
     loss = module(*inputs)
     return [_detached(value) for value in
@@ -75,7 +76,7 @@ def _differentiate(module: torch.nn.Module, inputs: tuple) -> list:
 
 
 def _call_eager(module: torch.nn.Module, inputs: tuple) -> list:
-    """The outputs, after the inputs that were changed in place, which the exporter returns too."""
+    """Return the inputs that were changed in place, then the outputs, in the exporter's order."""
     tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
     versions = [tensor._version for tensor in tensors]
     with torch.no_grad():
@@ -90,9 +91,10 @@ def _call_eager(module: torch.nn.Module, inputs: tuple) -> list:
 
 
 def _assert_close(outputs: list[list], wanted: list[list]) -> None:
-    """Equal within 1e-5 of the value, or of the largest value of the tensor.
+    """Assert that outputs are equal within 1e-5 of the value, or of the largest value of the tensor.
 
-    float16 and bfloat16 within a few of their units in the last place; what is not computed, as bits.
+    The tolerance of float16 and bfloat16 is a few units in the last place. Values that are not computed
+    are compared as bits.
     """
     for output, want in zip(sum(outputs, []), sum(wanted, []), strict=True):
         if getattr(want, "dtype", None) in _MOVED:

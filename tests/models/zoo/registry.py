@@ -1,4 +1,4 @@
-"""Fixtures of the zoo, and the table of all of them."""
+"""Define fixtures of the zoo, and the table of all of them."""
 
 import inspect
 import zlib
@@ -13,7 +13,7 @@ NOT_CORE = {"_check_ir_validity": False}  # an operator is not one of PyTorch's 
 
 
 class Function(nn.Module):
-    """A module without parameters: its forward is the given function."""
+    """A module without parameters, whose forward is the given function."""
 
     def __init__(self, function: Callable) -> None:
         super().__init__()
@@ -24,22 +24,22 @@ class Function(nn.Module):
 
 
 class Data:
-    """Seeded example values; the same on every machine, as NumPy guarantees its bit streams."""
+    """Seeded example values, the same on every machine, since NumPy guarantees its bit streams."""
 
     def __init__(self, name: str) -> None:
         self.seed = zlib.crc32(name.encode())
         self._generator = np.random.default_rng(self.seed)
 
     def uniform(self, sizes: tuple[int, ...], low: float, high: float) -> np.ndarray:
-        """Doubles in [low, high)."""
+        """Return doubles in [low, high)."""
         return self._generator.uniform(low, high, sizes)
 
     def floats(self, *sizes: int, low: float = -1.0, high: float = 1.0) -> torch.Tensor:
-        """float32 in [low, high)."""
+        """Return float32 in [low, high)."""
         return _contiguous(self.uniform(sizes, low, high).astype(np.float32))
 
     def integers(self, *sizes: int, low: int = -9, high: int = 10, dtype=np.int64) -> torch.Tensor:
-        """Integers in [low, high)."""
+        """Return integers in [low, high)."""
         values = self._generator.integers(low, high, sizes, dtype=np.int64).astype(dtype)
         return _contiguous(values)
 
@@ -48,7 +48,7 @@ class Data:
 
 
 def _contiguous(array: np.ndarray) -> torch.Tensor:
-    """A tensor whose strides are contiguous even without elements, where NumPy's are 0."""
+    """Return a tensor with contiguous strides even without elements, where NumPy's strides are 0."""
     tensor = torch.from_numpy(array)
     return torch.empty(tensor.shape, dtype=tensor.dtype).copy_(tensor)
 
@@ -62,28 +62,29 @@ class Model:
     dynamic_shapes: of torch.export.export, for the inputs of each method; `further` may then have
         other sizes.
     rewrite: changes the exporter's program (ExecuTorch's schema classes), which has no constants, into
-        one that it cannot be made to write.
+        one that the exporter never writes.
     further: inputs of further executions, after the first and on the same loaded method.
     backend: arguments of ExecutorchBackendConfig, as a function since passes hold state.
     edge: arguments of EdgeCompileConfig.
     stride: expected outputs are stored as every stride-th element of the flattened output.
     recipe: inputs are not stored, only the seed, low and high that make them (see `store`).
     inline_constants: constants are in the program's tables instead of a segment.
-    partitioner: makes the partitioner that hands operators to a delegate, or a list of them, each of
-        which gets what the one before it has left.
-    executorch_fails: ExecuTorch refuses the program or differs from PyTorch; the expected
+    partitioner: makes the partitioner that assigns operators to a delegate, or a list of partitioners,
+        each of which gets the operators that the one before it has left.
+    executorch_fails: ExecuTorch rejects the program or differs from PyTorch; the expected
         outputs are PyTorch's.
-    executorch_crashes: its Python runtime cannot run the program at all; likewise.
-    cortex_m: quantized to int8 for this core, "M4" say, in ExecuTorch's Cortex-M dialect, whose
-        Python implementation gives the expected outputs.
-    calibration: the float inputs with which it is quantized then, where `inputs` are integers: the
-        program takes and gives them as they are (picotorch export --int8-io).
-    torchscript: the program is made of TorchScript, by picotorch export.
+    executorch_crashes: its Python runtime cannot run the program at all; the expected outputs are
+        PyTorch's.
+    cortex_m: the model is quantized to int8 for this core, for example "M4", in ExecuTorch's Cortex-M
+        dialect, whose Python implementation computes the expected outputs.
+    calibration: the float inputs for its quantization if `inputs` are integers, which the program
+        accepts and returns unchanged (picotorch export --int8-io).
+    torchscript: picotorch export makes the program from TorchScript.
     constant_methods: values by the names of methods that only return them; each is run once.
-    shares_memory: the methods are run in the same planned buffers, as they share mutable buffers.
+    shares_memory: the methods run in the same planned buffers, as they share mutable buffers.
     trained: the module keeps its parameters.
-    gradients: the exporter's joint graph: the method gives the loss, which is the module's only output,
-        then its gradients by the parameters, then the parameters.
+    gradients: the program is the exporter's joint graph, which returns the loss (the module's only
+        output), then its gradients by the parameters, then the parameters.
     """
 
     module: nn.Module | dict[str, nn.Module]
@@ -108,25 +109,25 @@ class Model:
     gradients: bool = False
 
     def partitioners(self) -> list:
-        """New partitioners, in the order of their use."""
+        """Return new partitioners, in the order of their use."""
         made = self.partitioner() if self.partitioner is not None else []
         return made if isinstance(made, list) else [made]
 
     @property
     def reference(self) -> str:
-        """The runtime that computes the expected outputs."""
+        """Return the runtime that computes the expected outputs."""
         if self.cortex_m:
             return "dialect"
         return "pytorch" if self.executorch_fails or self.executorch_crashes else "executorch"
 
     def methods(self) -> dict[str, tuple[nn.Module, tuple]]:
-        """Module and example inputs of each method."""
+        """Return module and example inputs of each method."""
         if isinstance(self.module, dict):
             return {name: (module, self.inputs[name]) for name, module in self.module.items()}
         return {"forward": (self.module, self.inputs)}
 
     def runs(self) -> list[tuple[str, tuple]]:
-        """The executions to store, in order: method and its inputs."""
+        """Return the executions to store, in order: method and its inputs."""
         first = [(name, inputs) for name, (_, inputs) in self.methods().items()]
         constant = [(name, ()) for name in self.constant_methods]
         return first + [(first[0][0], inputs) for inputs in self.further] + constant
@@ -142,7 +143,7 @@ class Fixture:
     refused: tuple[str, ...] = ()
 
     def model(self) -> Model:
-        """Build the model, with seeded parameters and statistics where it is not trained."""
+        """Build the model, with seeded parameters and statistics unless it is trained."""
         data = Data(self.name)
         torch.manual_seed(data.seed)
         model = self.build(data)
@@ -157,7 +158,7 @@ FIXTURES: dict[str, Fixture] = {}
 
 
 def fixture(build: Callable[[Data], Model] | None = None, *, refused: tuple[str, ...] = ()):
-    """Register a function as a fixture: its name names it, its docstring describes it."""
+    """Register a function as a fixture, with its name and its docstring as name and description."""
     if build is None:
         return lambda function: fixture(function, refused=refused)
     name = build.__name__

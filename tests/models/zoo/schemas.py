@@ -6,7 +6,7 @@ import torch
 
 
 def operator_schema(operator: str) -> str:
-    """The schema of "namespace::name.overload" with argument types, names and defaults."""
+    """Return the schema of "namespace::name.overload" with argument types, names and defaults."""
     namespace, _, rest = operator.partition("::")
     name, _, overload = rest.partition(".")
     packet = getattr(getattr(torch.ops, namespace), name, None)

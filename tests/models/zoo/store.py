@@ -1,4 +1,4 @@
-"""The files of a fixture: .npz with fixed timestamps, and its entry in fixtures.json.
+"""Store a fixture: .npz files with fixed timestamps, and its entry in fixtures.json.
 
 Arrays hold logical values in row-major order; a tensor with another dim order is
 `array.transpose(dim_order)` in memory. An input stored as a recipe is
@@ -25,7 +25,7 @@ _TIMESTAMP = (1980, 1, 1, 0, 0, 0)
 
 
 def write_fixture(fixture: Fixture, folder: Path) -> dict:
-    """Export, run and write one fixture into folder/<name>; returns its description."""
+    """Export, run and write one fixture into folder/<name>, and return its description."""
     model = fixture.model()
     target = folder / fixture.name
     target.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def _write_runs(fixture: Fixture, model: Model, pte: bytes, data: bytes | None,
 
 
 def _recipe(name: str, inputs: tuple) -> dict:
-    """The recipe of a model's only input, verified: drawn first, with the default bounds."""
+    """Return the recipe of a model's only input, verified: drawn first, with the default bounds."""
     (value,) = inputs
     recipe = {"seed": Data(name).seed, "low": -1.0, "high": 1.0, "sizes": list(value.shape)}
     assert torch.equal(value, Data(name).floats(*value.shape)), f"{name}: draw the input first"
@@ -78,10 +78,10 @@ def _recipe(name: str, inputs: tuple) -> dict:
 
 
 def _array(value) -> np.ndarray:
-    """The value as an array in row-major order; a number or string as an array without dims, None
-    as one of no type.
+    """Return the value as an array in row-major order: a number or string as an array without dims,
+    None as one without a type.
 
-    What numpy has not (bfloat16 ...) is an array of its bits, uint16 or uint8.
+    A dtype that numpy lacks (bfloat16 ...) becomes an array of its bits, uint16 or uint8.
     """
     if value is None:
         return np.empty(0, "V1")
@@ -99,7 +99,7 @@ def _sampled(value, stride: int) -> np.ndarray:
 
 
 def _write_npz(path: Path, prefix: str, arrays: list[np.ndarray]) -> None:
-    """Like numpy.savez, but with the same bytes every time."""
+    """Write a file like numpy.savez, but with the same bytes every time."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         for index, array in enumerate(arrays):
             member = io.BytesIO()

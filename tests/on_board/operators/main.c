@@ -1,5 +1,5 @@
-/* Runs the cases of a job one after the other: checks, prepares and executes the one instruction of
- * a small method. Each gives a file, named by its number, that holds a result, the method's
+/* Run the cases of a job one after the other: check, pack and execute the one instruction of a
+ * small method. Each case writes a file, named by its number, with the result, the method's
  * memories, the packed weights and the scratch. The formats are those of
  * tests/support/board_call.py.
  */
@@ -18,7 +18,7 @@
 #define ALIGNMENT 128u
 #define FILL 0xa5
 #define SCRATCH_GUARD 64u
-#define EXACTLY 0x80000000u /* beside bytes of scratch */
+#define EXACTLY 0x80000000u /* a flag of the bytes of scratch */
 #define DENIED_LOG2_SIZE 12
 #define DENIED_SIZE (1u << DENIED_LOG2_SIZE)
 
@@ -35,30 +35,30 @@ typedef struct {
     uint32_t memory;
     uint32_t offset; /* of its bytes in the case */
     uint32_t size;
-    uint32_t shift; /* its address less a multiple of ALIGNMENT; or AT_END */
+    uint32_t shift; /* its address above a multiple of ALIGNMENT; or AT_END */
 } image;
 
-enum { AT_END = 128 }; /* so that no byte behind its last word is accessible */
+enum { AT_END = 128 }; /* the last word ends accessible memory */
 
 typedef struct {
-    uint32_t size;     /* to the next case */
+    uint32_t size;     /* bytes from one case to the next */
     uint32_t position; /* of the instruction in the pool; the method is at 0 */
     uint32_t pack_weights;
-    uint32_t scratch; /* bytes that it gets, or what it asks for if that is more */
+    uint32_t scratch; /* provided bytes, or the requested bytes if these are more */
     uint32_t n_images;
-    image images[]; /* the pool's last; the program's is used in place */
+    image images[]; /* the last is the pool's; the program's is used in place */
 } test_case;
 
 typedef struct {
     uint32_t error;
     uint32_t stage; /* of the error */
     uint32_t argument;
-    uint32_t scratch; /* bytes that the check asked for */
+    uint32_t scratch; /* bytes that the check requested */
     uint32_t stack;
     uint32_t used; /* bytes in front of the scratch */
     uint64_t instructions;
     uint32_t packed; /* bytes behind the pool */
-    uint32_t given;  /* bytes of scratch */
+    uint32_t given;  /* provided bytes of scratch */
     char reason[216];
 } result;
 
@@ -95,7 +95,7 @@ static uint8_t *place_memories(pt_context *c, const test_case *one, uint8_t *fre
     return free;
 }
 
-/* Behind the pool, which ends at `free`. */
+/* Pack weights behind the pool, which ends at `free`. */
 static uint8_t *pack(pt_context *c, uint8_t *free) {
     uint32_t position = c->memory_size[PT_MEMORY_POOL];
     uint32_t bytes = pt_packed_bytes(c);
@@ -160,7 +160,7 @@ static void name_of(uint32_t number, char name[5]) {
     name[4] = '\0';
 }
 
-/* The timer's, which is never started here. */
+/* Do nothing in the timer's handler: the timer is never started here. */
 void pt_interrupt_entry(void) {
 }
 

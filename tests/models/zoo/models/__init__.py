@@ -1,4 +1,4 @@
-"""The fixtures: importing this registers all of them."""
+"""Register all fixtures by importing their modules."""
 
 from models.zoo.models import (  # noqa: F401
     activations,

@@ -1,4 +1,4 @@
-"""Activations, with the values where they bend, saturate or are not finite."""
+"""Define fixtures of activations, with values where they bend, saturate or are not finite."""
 
 import torch
 import torch.nn.functional as F
@@ -27,7 +27,7 @@ _EDGES = torch.tensor(
 
 
 def _activation(data: Data, function, edges: torch.Tensor = _EDGES) -> Model:
-    """The function on ordinary values, then on edge cases."""
+    """Apply the function to ordinary values, then to edge cases."""
     return Model(Function(function), (data.floats(16, low=-8, high=8),), further=((edges,),))
 
 

@@ -1,4 +1,5 @@
-"""Operators on images in dim order 0, 2, 3, 1, beside those in `convolutions` and `pooling`.
+"""Define fixtures of operators on images in dim order 0, 2, 3, 1; others are in `convolutions` and
+`pooling`.
 
 ExecuTorch refuses several of these programs of its own exporter, or gives wrong values.
 """

@@ -87,7 +87,7 @@ def map_over_some_rows(data: Data) -> Model:
 
 
 def _cut_around_the_branch(program: Program) -> None:
-    """Distribute the instructions over three chains; the second has all jumps, which stay in it."""
+    """Distribute the instructions over three chains. The second one has all jumps, which stay in it."""
     (plan,) = program.execution_plan
     (chain,) = plan.chains
     calls = chain.instructions

@@ -1,5 +1,5 @@
-"""aten::convolution in its variants. Shapes are not square and not symmetric, so that no axis is
-confused."""
+"""Define fixtures of the variants of aten::convolution. Shapes are not square and not symmetric, so
+that a confusion of axes is detected."""
 
 import torch
 from models.zoo.registry import Data, Model, fixture

@@ -1,4 +1,4 @@
-"""Quantized to int8, in ExecuTorch's dialect for Cortex-M."""
+"""Define fixtures that are quantized to int8, in ExecuTorch's dialect for Cortex-M."""
 
 import numpy as np
 import torch

@@ -26,7 +26,7 @@ def _demo(a, x, b):
 
 
 def _matrices(data: Data) -> tuple:
-    """Whole numbers, so that all arithmetic is exact."""
+    """Return matrices of whole numbers, so that all arithmetic is exact."""
     return tuple(data.integers(2, 2).float() for _ in range(3))
 
 
@@ -104,7 +104,7 @@ def delegate_nested(data: Data) -> Model:
 
 
 class Scaled(nn.Module):
-    """Twice x * scale + offset, with a kernel between."""
+    """A module that computes x * scale + offset twice, with a kernel in between."""
 
     def __init__(self, scale: torch.Tensor, offset: torch.Tensor) -> None:
         super().__init__()

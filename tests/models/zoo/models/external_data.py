@@ -9,7 +9,7 @@ from torch import nn
 
 
 class _Tag(ExportPass):
-    """Puts the placeholders whose names end so into the data file of a tag."""
+    """A tag function that puts placeholders into a tag's data file by the end of their names."""
 
     def __init__(self, end: str, tag: str) -> None:
         super().__init__()

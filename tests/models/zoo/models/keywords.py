@@ -1,5 +1,6 @@
-"""A keyword-spotting model from audio to class: log-mel of a short-time Fourier transform, then a small
-depthwise separable network. Its weights are trained on synthetic words, see train_keywords.py."""
+"""Define a keyword-spotting model from audio to class: log-mel of a short-time Fourier transform,
+then a small depthwise separable network. Its weights are trained on synthetic words, see
+train_keywords.py."""
 
 import math
 from pathlib import Path
@@ -15,7 +16,8 @@ POINTS, HOP, BANDS = 256, 160, 32
 
 
 def mel_matrix() -> torch.Tensor:
-    """Triangles of equal width in mel (HTK's), from 60 Hz to half the rate: (BANDS, POINTS / 2 + 1)."""
+    """Return triangles of equal width in mel (HTK's), from 60 Hz to half the rate: (BANDS, POINTS / 2 +
+    1)."""
     mel = np.linspace(*(2595 * math.log10(1 + hz / 700) for hz in (60, RATE / 2)), BANDS + 2)
     hz = 700 * (10 ** (mel / 2595) - 1)
     at = np.arange(POINTS // 2 + 1) * RATE / POINTS
@@ -25,7 +27,7 @@ def mel_matrix() -> torch.Tensor:
 
 
 class FrontEnd(nn.Module):
-    """A second of audio, (1, 8000), to log-mel, (1, 1, 32, 49)."""
+    """Map a second of audio, (1, 8000), to log-mel, (1, 1, 32, 49)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +48,7 @@ def separable(inputs: int, outputs: int) -> nn.Sequential:
 
 
 class KeywordSpotting(nn.Module):
-    """Audio, (1, 8000), to a number for each class, by default of WORDS."""
+    """Map audio, (1, 8000), to a number for each class, by default of WORDS."""
 
     def __init__(self, classes: int = len(WORDS)) -> None:
         super().__init__()

@@ -6,7 +6,7 @@ from torch import linalg
 
 
 def positive_definite(data: Data, *sizes: int) -> torch.Tensor:
-    """Matrices that are symmetric, with eigenvalues of at least 1."""
+    """Return symmetric matrices with eigenvalues of at least 1."""
     a = data.floats(*sizes)
     return a @ a.mT + torch.eye(sizes[-1])
 

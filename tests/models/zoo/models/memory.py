@@ -1,4 +1,4 @@
-"""Models of memory: planned buffers in several memories, unplanned inputs and outputs,
+"""Define fixtures of memory: planned buffers in several memories, unplanned inputs and outputs,
 alignments."""
 
 import torch
@@ -9,7 +9,7 @@ from torch import nn
 
 
 class _InMemories(MemoryPlanningPass):
-    """Gives the tensors that operators make the memory ids 1 to `count` in turn."""
+    """A pass that gives the tensors of operators the memory ids 1 to `count` in turn."""
 
     def __init__(self, count: int, **arguments) -> None:
         super().__init__(**arguments)
@@ -74,7 +74,7 @@ def planned_state(data: Data) -> Model:
 
 
 def _mixed(x, y, flags):
-    """Outputs of several dtypes; x changes in place, y is an output as it came."""
+    """Return outputs of several dtypes. x changes in place, and y is an unchanged output."""
     x.mul_(2.0)
     return y + 1, y, ~flags
 

@@ -48,5 +48,5 @@ def dim_orders(data: Data) -> Model:
             data.floats(4, 2, 3).permute(1, 2, 0),
             data.floats(3, 5, 2, 4).permute(3, 0, 2, 1),
         ),
-        executorch_fails=True,  # its Python accepts contiguous and channels-last inputs only
+        executorch_fails=True,  # its Python API accepts only contiguous and channels-last inputs
     )

@@ -8,7 +8,7 @@ from executorch.exir.schema import Bool, Double, EValue, Instruction, Int, Kerne
 from models.zoo.models.dynamic_shapes import M, N
 from models.zoo.registry import Data, Function, Model, fixture
 
-# Name of a result, operator, names or values of its arguments, the same in Python
+# Name of a result, operator, names or values of its arguments, the same operation in Python
 _RESULTS = (
     ("n", "aten::sym_size.int", ("x", 0), None),
     ("m", "aten::sym_size.int", ("x", 1), None),
@@ -39,11 +39,11 @@ _RESULTS = (
     ("chosen", "executorch_prim::sym_ite.Scalar", ("greater", "whole", "less"),
      lambda condition, a, b: a if condition else b),
 )  # fmt: skip
-_FLOATS = ("quotient", "float", "floor", "negative")  # which a board has with 32 bits only
+_FLOATS = ("quotient", "float", "floor", "negative")  # a board has them with 32 bits only
 
 
 def _compute(x):
-    """The outputs: x + x, and all results but floats."""
+    """Return the outputs: x + x, and all results that are not floats."""
     if torch.compiler.is_exporting():
         return x + x
     found = {"n": x.shape[0], "m": x.shape[1], "elements": x.numel()}

@@ -1,4 +1,4 @@
-"""Forms of programs: methods, memory planning, constants, state."""
+"""Define fixtures of the variants of programs: methods, memory planning, constants, state."""
 
 import torch
 from executorch.exir.passes import MemoryPlanningPass
@@ -12,7 +12,7 @@ def _affine(x):
 
 
 class Counter(nn.Module):
-    """Adds its input to a buffer and returns the sum so far."""
+    """Add the input to a buffer, and return the sum so far."""
 
     def __init__(self, start: float) -> None:
         super().__init__()

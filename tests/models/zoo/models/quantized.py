@@ -1,4 +1,5 @@
-"""Quantized tensors around float operators: torch.ops.quantized_decomposed, without a delegate."""
+"""Define fixtures of quantized tensors around float operators, by torch.ops.quantized_decomposed,
+without a delegate."""
 
 import executorch.exir.passes._quant_patterns_and_replacements  # noqa: F401, defines embeddings
 import executorch.kernels.quantized  # noqa: F401, registers the kernels with PyTorch
@@ -34,7 +35,7 @@ def quantize_per_tensor(data: Data) -> Model:
 
 
 class _QuantizedLinear(nn.Module):
-    """Linear with quantized input and output and a weight of int8, a scale for each row."""
+    """A linear layer with quantized input and output, and an int8 weight with a scale for each row."""
 
     def __init__(self, data: Data, columns: int, rows: int) -> None:
         super().__init__()
@@ -76,7 +77,7 @@ def quantized_dynamically(data: Data) -> Model:
 
 
 class _QuantizedEmbedding(nn.Module):
-    """Tables of 8, 4 and 2 bits; two groups of columns with a scale and a zero point each."""
+    """Tables of 8, 4 and 2 bits, with two groups of columns, each with a scale and a zero point."""
 
     def __init__(self, data: Data) -> None:
         super().__init__()

@@ -1,5 +1,7 @@
-"""torchvision's operators for object detectors. A torchvision that is not installed, or cannot load its
-library, is replaced: the operators are defined as there, with kernels in numpy."""
+"""Define torchvision's operators for object detectors, and a fixture of them.
+
+If torchvision is missing, or cannot load its library, kernels in numpy replace its operators.
+"""
 
 import torch
 from models.zoo.registry import NOT_CORE, Data, Function, Model, fixture
@@ -14,7 +16,7 @@ SCHEMAS = {
 
 
 def define() -> None:
-    """Define the operators where nothing has, and what their export needs."""
+    """Define the operators if no library has defined them, and what their export needs."""
     kernels = {"nms": kept_boxes, "roi_align": pooled_regions}
     for name, schema in SCHEMAS.items():
         if not hasattr(torch.ops.torchvision, name):

@@ -1,4 +1,4 @@
-"""Models with a state: recurrent ones, and caches that grow from call to call."""
+"""Define fixtures of models with a state: recurrent ones, and caches that grow from call to call."""
 
 import torch
 from executorch.exir.passes import MemoryPlanningPass
@@ -20,7 +20,7 @@ def lstm(data: Data) -> Model:
 
 
 class StatefulGru(nn.Module):
-    """One step of a GRU a call; the state is kept."""
+    """Compute one step of a GRU in each call, and store the state."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ def gru_stateful(data: Data) -> Model:
 
 
 class StatefulLstm(nn.Module):
-    """One step of an LSTM a call; both states are kept, and start from ones."""
+    """Compute one step of an LSTM in each call, and store both states, which start from ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ _HEADS, _STEPS, _WIDTH = 2, 8, 4
 
 
 class CachedAttention(nn.Module):
-    """Attention of one token a call to all before it, whose keys and values are kept."""
+    """Attend from one token in each call to all tokens before it, whose keys and values are stored."""
 
     def __init__(self, update) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ def kv_cache_indexed(data: Data) -> Model:
 
 
 class ShiftedCache(nn.Module):
-    """The mean of the last four inputs."""
+    """Return the mean of the last four inputs."""
 
     def __init__(self) -> None:
         super().__init__()

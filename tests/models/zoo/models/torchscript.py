@@ -1,4 +1,4 @@
-"""Programs made of TorchScript, by picotorch export."""
+"""Define programs that picotorch export makes from TorchScript."""
 
 import torch
 from models.zoo.registry import Data, Model, fixture

@@ -13,7 +13,7 @@ import numpy as np
 FOLDER = Path(__file__).resolve().parents[1] / "benchmark"
 NAMES = ["int8_ds_cnn", "int8_resnet8", "int8_mobilenet_v1_025", "int8_deep_autoencoder",
          "int8_mv2_005_2"]
-TARGETS = {"mps2-an385-m0plus": "m3", "mps2-an385": "m3", "mps3-an547": "m55"}  # others: m4
+TARGETS = {"mps2-an385-m0plus": "m3", "mps2-an385": "m3", "mps3-an547": "m55"}  # m4 for all others
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class Model:
     name: str
 
     def pte(self, board: str) -> bytes:
-        """The program for the board's core. Where M3's is M4's, there is only the latter."""
+        """Return the program for the board's core. If M3's and M4's are equal, only the latter is
+        stored."""
         path = FOLDER / self.name / f"{TARGETS.get(board, 'm4')}.pte"
         return (path if path.exists() else path.with_name("m4.pte")).read_bytes()
 

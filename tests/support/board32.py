@@ -1,4 +1,4 @@
-"""Build a board that is a process of 32 bits of this machine: MicroPython as on the boards, the C
+"""Build a board that is a 32-bit process of this machine: MicroPython as on the boards, and the C
 module and kernels with gcc's sanitizers, from tests/runtime/board32."""
 
 import functools
@@ -22,7 +22,7 @@ OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=
 
 @functools.cache
 def build():
-    """The program; skips where the compiler cannot make it."""
+    """Build the program. Skip the test if the compiler cannot make it."""
     if not replayed.has_sanitizers(32):
         pytest.skip("gcc has no sanitizers for 32 bits here (Debian: gcc-multilib)")
     with selective.locked(BUILD):
@@ -38,7 +38,7 @@ def build():
 
 
 def run_script(script, job):
-    """As targets.run_script. Fails where a sanitizer has something to say."""
+    """Run a script as targets.run_script does. Fail if a sanitizer prints anything."""
     firmware = build()
     job = job if isinstance(job, Job) else Job(job)
     job.add("script", targets._compiled(script))

@@ -7,12 +7,13 @@ Arguments of a case are those of kernel_call.call.
         result.outputs, result.instructions, result.stack, result.scratch            # numpy, ints
         assert not result.difference(case.on_twin("mps2-an386"))
 
-`assert_same(board, cases)` does the last for all of them. A Tensor's `shift` puts its data off its
-alignment, `last` to the end of readable memory; Case(..., pack_weights=True) lets checks pack weights.
-An error is a result, too: `error` (name), `reason`, `stage` (check or run). Guard bytes around tensors
-and behind the scratch memory are checked on both; a fault on the board raises with the case. The
-program is tests/on_board/operators, built when it is out of date (a few seconds a board); from a shell:
-make operators BOARD=mps2-an386. Instructions: of pt_execute, exact, from one run.
+`assert_same(board, cases)` asserts this for all of them. A Tensor's `shift` makes its data unaligned,
+`last` puts it at the end of readable memory; Case(..., pack_weights=True) lets checks pack weights. An
+error is a result, too: `error` (name), `reason`, `stage` (check or run). Both targets check guard bytes
+around tensors and behind the scratch memory. A fault on the board raises an error with the case. The
+program is tests/on_board/operators, which is built when it is out of date (a few seconds per board), or
+in a shell by: make operators BOARD=mps2-an386. Instructions are those of pt_execute, exact, from one
+run.
 """
 
 import dataclasses
@@ -40,11 +41,11 @@ JOB_OVERHEAD = 1024
 TIMEOUT = 300.0
 PACKED_REF = 24  # offset of pt_method_record.packed
 STAGES = ("check", "run")
-MAX_SCRATCH = 32768  # bytes, with which all kernels are at their best
-EXACTLY = 1 << 31  # beside bytes of scratch, as in tests/on_board/operators/main.c
+MAX_SCRATCH = 32768  # bytes with which all kernels are fastest
+EXACTLY = 1 << 31  # a flag of the bytes of scratch, as in tests/on_board/operators/main.c
 LAST = 128  # in place of a shift: at the end of accessible memory
 
-# As in tests/on_board/operators/main.c.
+# The numbers of tests/on_board/operators/main.c.
 CASE = struct.Struct("<IIIII")
 IMAGE = struct.Struct("<IIII")
 RESULT = struct.Struct("<IIIIIIQII216s")
@@ -52,8 +53,8 @@ RESULT = struct.Struct("<IIIIIIQII216s")
 
 @dataclasses.dataclass
 class Result:
-    """The result of a case: `memories` are all bytes that a kernel may write, by number. `weights`:
-    packed weights; None of the twin for no board."""
+    """The result of a case. `memories`: all bytes that a kernel may write, by number. `weights`: packed
+    weights, or None on the twin without a board."""
 
     error: str | None
     stage: str
@@ -70,7 +71,7 @@ class Result:
         return not self.difference(other)
 
     def difference(self, other):
-        """Describe the first difference; empty if there is none."""
+        """Describe the first difference, or return ""."""
         for name in ("error", "stage", "reason", "scratch", "packed"):
             mine, its = getattr(self, name), getattr(other, name)
             if mine != its:
@@ -87,12 +88,11 @@ class Result:
 
 
 class Case:
-    """One call of an operator, for any number of targets. `pack_weights`: as Method.load's.
-
-    `given`: bytes of scratch on a board, at least what the check asks for; all that is of use where it
-    says nothing. `exactly`: bytes of scratch on board and twin, whatever the check asks for. `spare`:
-    the outputs are dynamic, of stale sizes and bounds of so many elements more than they need.
-    """
+    """One call of an operator, for any number of targets. `pack_weights`: as Method.load's. `given`:
+    bytes of scratch on a board, at least the bytes that the check requests; by default all bytes of
+    use. `exactly`: bytes of scratch on board and twin, whatever the check requests. `spare`: the
+    outputs are dynamic, with stale sizes and bounds that exceed their need by this number of
+    elements."""
 
     def __init__(self, operator, *arguments, pack_weights=False, spare=None, given=None, exactly=None):
         self.operator, self.arguments, self.pack_weights = operator, arguments, pack_weights
@@ -110,14 +110,14 @@ class Case:
         self.blob, self.twins = self._blob(), {}
 
     def dynamic(self, spare):
-        """The same call with dynamic outputs."""
+        """Return the same call with dynamic outputs."""
         return Case(self.operator, *self.arguments, spare=spare)
 
     def __repr__(self):
         return f"{self.operator}({', '.join(map(_shown, self.arguments))})"
 
     def _blob(self):
-        """The case as tests/on_board/operators reads it."""
+        """Return the case in the format that tests/on_board/operators reads."""
         call = self.call
         images = [(records.PROGRAM, call.program, 0)]
         images += [(number, memory.tobytes(), LAST if number == AT_END else call.shift(number))
@@ -135,8 +135,8 @@ class Case:
         return head.ljust(start, b"\0") + body
 
     def on_twin(self, board=None):
-        """The Result of the twin, which runs once; if it packs, once for each core, as that of the
-        board does."""
+        """Return the Result of the twin, which runs once. If the call packs, it runs once for each
+        core, and the result is that for the board's core."""
         core = CORES.get(load_board(board).core, 0) if board and self.pack_weights else None
         if core not in self.twins:
             self.twins[core] = self._run_on_twin(core)
@@ -171,7 +171,8 @@ class Case:
                             weights=weights)
 
     def _result(self, code, stage, reason, scratch, packed, memories, **others):
-        """Asserts that only outputs and scratch tensors were written: the latter with any bytes."""
+        """Return the Result, after asserting that only outputs and scratch tensors were written, the
+        latter with any bytes."""
         outputs = [self.call.result(t, memories) for t in self.outputs]
         memories = {number: memory.copy() for number, memory in memories.items()}
         for number, start, end in self._scratch():
@@ -197,21 +198,22 @@ class Case:
                 f"{self}: wrote beside its outputs, at {np.flatnonzero(differ)[0]} of memory {number}"
 
     def _check_sizes(self, code, pool):
-        """Dynamic outputs have the sizes that they should."""
+        """Assert that dynamic outputs have the right sizes."""
         for tensor in self.outputs:
             if id(tensor) in self.call.dynamic and not code:
                 wanted = self.call.tensors[id(tensor)][1].array.shape
                 assert self.call.sizes(tensor, pool) == wanted, f"{self}: other sizes"
 
     def _written_once(self, pool):
-        """The pool without its reference to packed weights, and without the sizes that change."""
+        """Return the pool without its reference to packed weights, and without the sizes that
+        change."""
         pool = self.call.without_sizes(pool)
         pool[PACKED_REF : PACKED_REF + 4] = bytes(4)
         pool[self.call.record + 3] = 0  # the kind of the instruction, which the check sets
         return pool
 
     def from_board(self, data):
-        """The result in a file that the board wrote."""
+        """Return the result in a file that the board wrote."""
         code, stage, _, scratch, stack, used, instructions, packed, given, reason = \
             RESULT.unpack_from(data)
         at, memories = RESULT.size, {}
@@ -249,7 +251,7 @@ def _shown(argument):
 
 @functools.cache
 def build(board):
-    """Path of the board's program, made up to date first."""
+    """Return the path of the board's program, after bringing it up to date."""
     folder = ROOT / "build" / "operators" / board
     with selective.locked(folder):
         done = subprocess.run(["make", "-s", "-j2", "-C", PROGRAM_DIR, f"BOARD={board}"], text=True,
@@ -259,7 +261,7 @@ def build(board):
 
 
 def call_on_board(name, cases):
-    """The Results of the cases, in their order."""
+    """Return the Results of the cases, in their order."""
     results, board = [], load_board(name)
     while len(results) < len(cases):
         some, size = [], 0
@@ -284,7 +286,7 @@ def _boot(board, cases):
 
 
 def assert_same(board, cases):
-    """Asserts that every case gives on the board what it gives on the twin."""
+    """Assert that every case has the same result on the board and on the twin."""
     differences = []
     for i, (case, result) in enumerate(zip(cases, call_on_board(board, cases), strict=True)):
         difference = result.difference(case.on_twin(board))

@@ -1,6 +1,6 @@
-"""Budgets: upper limits in bytes and instructions, from tests/budgets.toml.
+"""Read and check budgets: upper limits in bytes and instructions, from tests/budgets.toml.
 
-python tests/support/budgets.py     # make budgets: run the tests that have one, and write the file
+    python tests/support/budgets.py     # make budgets: run the tests that have one, and write the file
 """
 
 import os
@@ -20,7 +20,7 @@ _SLACK = 100  # a budget is 1/100 above the measured figure
 
 
 def check(name: str, measured: int) -> None:
-    """Compare what was measured with the budget of a name, "natmod.small"."""
+    """Compare a measured figure with the budget of a name, for example "natmod.small"."""
     budget = BUDGETS[name]
     if os.environ.get(_WRITING):
         _MEASURED.mkdir(parents=True, exist_ok=True)
@@ -39,7 +39,7 @@ def tests() -> list[Path]:
 
 
 def written(text: str, measured: dict[str, int]) -> str:
-    """Return the text of the file with what was measured, and the slack."""
+    """Return the text of the file with the measured figures, and the slack."""
     table, lines = "", []
     for line in text.splitlines():
         if found := re.match(r"\[(\w+)\]", line):

@@ -29,10 +29,12 @@ def twin_lines(names):
 
 
 def build_sanitized(programs, frozen):
-    """The unix port with the kernels of some programs, and floats as stm32, nrf and samd have them.
+    """Build the unix port with the kernels of some programs, and floats as stm32, nrf and samd have
+    them.
 
     Only our sources are compiled with sanitizers: MicroPython's garbage collector reads all of the
-    stack, and its exceptions leave functions, whose frames would stay poisoned."""
+    stack, and its exceptions leave functions, whose frames would stay poisoned.
+    """
     arguments = ("CFLAGS_EXTRA=-DMICROPY_FLOAT_IMPL=1 -fsingle-precision-constant",
                  f"PT_MODULE_CFLAGS={SANITIZERS} --param asan-stack=0",
                  f"LDFLAGS_EXTRA={SANITIZERS}", "STRIP=")
@@ -40,7 +42,7 @@ def build_sanitized(programs, frozen):
 
 
 def run_unix(program, *arguments):
-    """The lines that it prints. Fails where a sanitizer has something to say."""
+    """Return the lines that the program prints. Fail if a sanitizer prints anything."""
     options = {"ASAN_OPTIONS": "detect_leaks=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
     ended = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=TIMEOUT,
                            env=os.environ | options)
@@ -49,14 +51,14 @@ def run_unix(program, *arguments):
 
 
 def need(*programs):
-    """Skips the test where one of them is not installed."""
+    """Skip the test if one of these programs is not installed."""
     for program in programs:
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
 
 
 def run_qemu(firmware, script, machine="mps2-an385", options=(), emulator="qemu-system-arm"):
-    """The lines that a script prints at the raw REPL of the qemu port."""
+    """Return the lines that a script prints at the raw REPL of the qemu port."""
     need(emulator)
     command = [emulator, "-machine", machine, "-nographic", "-monitor", "null",
                "-serial", "stdio", "-semihosting", *options, "-kernel", firmware]
@@ -85,7 +87,7 @@ def _answer(stream):
 
 
 def _read(stream, is_all):
-    """Bytes from the board, until there are enough."""
+    """Read bytes from the board until there are enough."""
     found = b""
     while not is_all(found):
         more = stream.read(1)

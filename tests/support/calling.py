@@ -1,8 +1,8 @@
-"""Checks for all failing calls of the command line."""
+"""Check failing calls of the command line."""
 
 
 def assert_error(result, name, *words):
-    """Exit status 1 and one line on stderr that begins with name and code."""
+    """Assert exit status 1 and one line on stderr that begins with name and code."""
     status, _, error = result
     assert status == 1
     assert error.count("\n") == 1 and error.endswith("\n")

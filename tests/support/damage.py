@@ -28,7 +28,7 @@ once = partial(outcome, thorough=False)
 
 
 def truncations(data):
-    """Every length up to 128, and around every multiple of 64."""
+    """Yield the data cut off at every length up to 128, and around every multiple of 64."""
     lengths = set(range(min(len(data), 128)))
     for end in range(128, len(data) + 1, 64):
         lengths.update(range(end - 1, end + 2))
@@ -38,7 +38,8 @@ def truncations(data):
 
 
 def flips(data):
-    """Every byte of header and tables: a low bit, the sign bit and all bits turned over, and zero."""
+    """Yield the data with every byte of header and tables changed: a low bit, the sign bit or all bits
+    inverted, and zero."""
     end = int.from_bytes(data[16:24], "little") if data[8:12] == b"eh00" else len(data)
     if data[8:12] == b"FH01":  # up to the segments
         end = int.from_bytes(data[32:40], "little")
@@ -51,7 +52,7 @@ def flips(data):
 
 
 def try_all(programs, outcome=once):
-    """(counts by outcome, what went wrong) of (label, data) pairs."""
+    """Return (counts by outcome, failures) of (label, data) pairs."""
     counts, wrong = collections.Counter(), []
     for label, data in programs:
         start = time.process_time()
@@ -80,8 +81,8 @@ def main():
 
 
 def ends_alike(line, on_twin):
-    """True where damaged.py printed the same of a file at 32 bits and on the twin. Above 128 MiB
-    it is too large for the first alone: the twin then refuses it for its next fault."""
+    """Return True if damaged.py prints the same for a file at 32 bits and on the twin. A size above 128
+    MiB is an error only at 32 bits, so the twin then rejects the file for its next fault."""
     number = line.split(" ")[0]
     refused = on_twin.startswith((f"{number} InvalidProgram", f"{number} NotSupported"))
     return line == on_twin or ("is too large" in line and refused)

@@ -1,5 +1,5 @@
-"""A valid call of each operator of ExecuTorch's Cortex-M dialect, without cortex_m:: and .out: its
-arguments."""
+"""Define a valid call of each operator of ExecuTorch's Cortex-M dialect, by its name without cortex_m::
+and .out."""
 
 import numpy as np
 from support.kernel_call import channels_last

@@ -1,4 +1,4 @@
-"""An accepted call of every operator of kernels/core/registry/operators.def.
+"""Define an accepted call of every operator of kernels/core/registry/operators.def.
 
     EXAMPLES["aten::add.out"]       # the arguments, as for kernel_call.call; outputs with their sizes
 
@@ -14,7 +14,7 @@ RNG = np.random.default_rng(4)
 
 
 def floats(*sizes):
-    """Between 0 and 1, where every function of one number has a value."""
+    """Return floats between 0 and 1, where every function of one number has a value."""
     return np.asarray(RNG.integers(1, 64, sizes) / 64, np.float32)
 
 
@@ -69,7 +69,7 @@ def unary():
 
 
 def binary():
-    """Broadcast, so that the output is larger than either operand."""
+    """Return operands that broadcast, so that the output is larger than either."""
     for name in BINARY.split():
         operator = f"aten::{name}{'_out' if '.' in name else '.out'}"
         yield operator, (floats(3, 1), floats(2, 1, 4), out(2, 3, 4))
@@ -343,7 +343,7 @@ def cortex_m():
 
 
 def affine():
-    """quantized_decomposed"""
+    """Return calls of quantized_decomposed."""
     name = "quantized_decomposed::{}.out".format
     int8 = RNG.integers(-128, 128, (3, 4)).astype(np.int8)
     zero, scales, zeros = np.array([3]), floats(3), ints(3)
@@ -373,7 +373,7 @@ def affine():
 
 
 def linear_algebra():
-    """Two matrices, far from singular, symmetric and positive definite."""
+    """Return calls with two matrices, far from singular, symmetric and positive definite."""
     a = floats(2, 3, 3) * 0.25
     a = np.float32(a + a.transpose(0, 2, 1) + 2 * np.eye(3))
     b, info = floats(2, 3, 4), out(2, dtype=np.int32)

@@ -1,7 +1,7 @@
-"""Use everything that a program offers, as an untrusted file: each call works or raises a named Error.
+"""Use every function of a program, as an untrusted file: each call works or raises a named Error.
 
-Memories have exactly the requested bytes, each an allocation of its own, so that a sanitizer
-detects the first byte beside them.
+Memories have exactly the requested bytes, each an allocation of its own, so that a sanitizer detects
+the first byte outside.
 """
 
 import contextlib
@@ -26,13 +26,13 @@ from picotorch.schema import KERNEL_TYPES_TENSOR
 
 LARGEST_MEMORY = 1 << 16  # bytes of any buffer that a program gets
 POOL = 1 << 15
-CALLS = 100  # of a backend, of one method: in an endless loop they would take most of the time
-# Bytes that inputs are filled with, over and over: zeros, numbers of any kind, ones of 8 bytes
+CALLS = 100  # of a backend, of one method; in an endless loop they would take most of the time
+# Bytes that fill inputs repeatedly: zeros, numbers of any kind, numbers of 8 bytes
 FILLINGS = (b"\0", bytes(17 * i % 251 for i in range(251)), b"\1\0\0\0\0\0\0\0")
 
 
 def memory(size, filling=b"\0"):
-    """No byte more than asked for."""
+    """Return a memory of exactly the requested size."""
     found = np.zeros(min(size, LARGEST_MEMORY), np.uint8)
     if filling != b"\0":
         found[:] = np.resize(np.frombuffer(filling, np.uint8), found.size)
@@ -40,21 +40,21 @@ def memory(size, filling=b"\0"):
 
 
 def exactly(data):
-    """Memory of these bytes, and no more."""
+    """Return a memory of exactly these bytes."""
     found = np.empty(len(data), np.uint8).data
     found[:] = data
     return found
 
 
 class Outcomes:
-    """names: of the Errors so far, in their order."""
+    """Record outcomes. names: of the Errors so far, in their order."""
 
     def __init__(self):
         self.names = []
 
     @contextlib.contextmanager
     def named(self):
-        """Run the block: it works, or raises an Error with a text."""
+        """Run the block, which works or raises an Error with a text."""
         try:
             yield
         except Error as error:
@@ -63,8 +63,7 @@ class Outcomes:
 
 
 class Curious(Backend):
-    """Reads all that it is given, allocates, and writes to every tensor that can be written. Fails
-    after CALLS."""
+    """Read all arguments, allocate, and write to every tensor that can be written. Fail after CALLS."""
 
     left = 0
 
@@ -90,7 +89,7 @@ class Curious(Backend):
 
 
 def describe(meta):
-    """Asks a method for all that it says of itself."""
+    """Call every description function of a method."""
     for i in range(meta.num_inputs()):
         meta.input_value(i)
         if meta.input_tag(i) == KERNEL_TYPES_TENSOR:
@@ -108,7 +107,7 @@ def describe(meta):
 
 
 def make_method(meta):
-    """A Method in memories of its own, not loaded."""
+    """Make a Method in memories of its own, not loaded."""
     planned = [memory(meta.memory_planned_buffer_size(i))
                for i in range(meta.num_memory_planned_buffers())]
     return Method(MemoryManager(MemoryAllocator(memory(POOL)), HierarchicalAllocator(planned),
@@ -117,7 +116,7 @@ def make_method(meta):
 
 
 def give_memories(method, meta):
-    """To outputs and mutable buffers that the program leaves unplanned."""
+    """Set memories for outputs and mutable buffers that the program leaves unplanned."""
     for i in meta.unplanned_outputs():
         method.set_output_data_ptr(memory(meta.output_tensor_meta(i).nbytes()), i)
     for info in meta.unplanned_attributes():
@@ -125,7 +124,7 @@ def give_memories(method, meta):
 
 
 def set_inputs(method, meta, filling, shrink=False):
-    """`shrink`: dynamic inputs of half their sizes."""
+    """Set all inputs. `shrink`: dynamic inputs get half their sizes."""
     for i in range(meta.num_inputs()):
         if meta.input_tag(i) != KERNEL_TYPES_TENSOR:
             method.set_input(meta.input_value(i), i)
@@ -140,7 +139,7 @@ def set_inputs(method, meta, filling, shrink=False):
 
 
 def read_all(method, meta):
-    """All outputs and attributes, to their last byte."""
+    """Read all outputs and attributes, to their last byte."""
     for value in method.get_outputs():
         repr(value)
         if isinstance(value, Tensor):
@@ -168,7 +167,7 @@ def use(method, meta, outcomes, fillings):
 
 
 def execute(program, name, data_map, outcomes, thorough):
-    """Loads a method and uses it; if `thorough`, once more with what load offers besides."""
+    """Load a method and use it. If `thorough`, repeat this with the other options of load."""
     with outcomes.named():
         meta = program.method_meta(name)
         describe(meta)
@@ -182,8 +181,8 @@ def execute(program, name, data_map, outcomes, thorough):
 
 
 def outcome(data, files=(), thorough=True):
-    """Loads and executes every method of a program with its .ptd files: the name of the first Error, or
-    "ok"."""
+    """Load and execute every method of a program with its .ptd files. Return the name of the first
+    Error, or "ok"."""
     outcomes = Outcomes()
     with outcomes.named():
         maps = [FlatTensorDataMap.load(BufferDataLoader(exactly(file))) for file in files]

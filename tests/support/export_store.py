@@ -1,6 +1,6 @@
-"""Read the programs of the five networks as picotorch export made them, with its report of them.
+"""Read the programs of the five networks that picotorch export made, with its report of them.
 
-build/conformance/bin/python tests/support/export_store.py     # exports them again
+    build/conformance/bin/python tests/support/export_store.py     # exports them again
 """
 
 import json
@@ -31,20 +31,20 @@ def program(name: str, core: str) -> Path:
 
 
 def samples(name: str) -> list[list[np.ndarray]]:
-    """The arguments of forward of each sample."""
+    """Return the arguments of forward of each sample."""
     with np.load(calibration(name)) as arrays:
         columns = [arrays[key].astype(np.float32) for key in sorted(arrays)]
     return [[column[i : i + 1] for column in columns] for i in range(SAMPLES)]
 
 
 def expected(name: str) -> list[np.ndarray]:
-    """PyTorch's outputs, each of all samples."""
+    """Return PyTorch's outputs, each of all samples."""
     with np.load(FOLDER / "programs" / f"{name}.npz") as arrays:
         return [arrays[key] for key in sorted(arrays)]
 
 
 def export(name: str, core: str, path: Path) -> dict:
-    """Exports a network to int8 in one command. What that states, as JSON has it."""
+    """Export a network to int8 in one command, and return the command's JSON."""
     done = subprocess.run(
         [sys.executable, "-m", "picotorch", "export", f"{FOLDER / 'networks.py'}:{name}", "--quantize",
          calibration(name), "--core", core, "-o", path, "--json"], capture_output=True, text=True)
@@ -54,7 +54,7 @@ def export(name: str, core: str, path: Path) -> dict:
 
 
 def compute(name: str) -> list[np.ndarray]:
-    """As expected(), by PyTorch."""
+    """Return the outputs of expected(), computed by PyTorch."""
     import torch
     from models.export import networks
 

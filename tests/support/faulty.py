@@ -1,4 +1,4 @@
-"""Make the program of the tests of faults: it counts its executions in a buffer, then looks up an index
+"""Make the program of the tests of faults. It counts its executions in a buffer, then looks up an index
 of its input, so that it can fail after it has changed its state."""
 
 from support.flatbuffer_builder import bool_value, int_value
@@ -14,10 +14,14 @@ def named(name, value):
 
 
 def faulty():
-    """Input 0: index, int64[up to 2], unplanned. Buffers: count, int32[1]; table, float32[3, 2],
-    unplanned. Instruction 0, a delegate, adds 1 to count; 1 looks up the rows of the table, of which
-    there may be none of such an index; 2, another delegate, copies count. Outputs: the rows, unplanned;
-    the count."""
+    """Return the program.
+
+    - Input 0: index, int64[up to 2], unplanned.
+    - Buffers: count, int32[1]; table, float32[3, 2], unplanned.
+    - Instruction 0, a delegate, adds 1 to count. Instruction 1 looks up the rows of the table, which
+      may lack such an index. Instruction 2, another delegate, copies count.
+    - Outputs: the rows, unplanned; the count.
+    """
     values = [
         named("count", tensor([1], 0, dtype=INT)),
         tensor([2], dtype=LONG, shape_dynamism=1),

@@ -5,8 +5,8 @@ table.
     for place in part.places("KernelCall.op_index"):
         data = part.changed(place, 7)             # the file with that one field changed
 
-A place is a path of keys and indexes into `part.tables`. A file that is built again has the same
-tables and data, in another order of bytes.
+A place is a path of keys and indexes into `part.tables`. A file that is built again has the same tables
+and data, in another order of bytes.
 """
 
 import copy
@@ -22,13 +22,13 @@ LAYOUTS = {"bool": "?", "u8": "B", "i8": "b", "i32": "i", "u32": "I", "i64": "q"
            "f64": "d"}
 HEADER_POSITION = 8
 ALIGNMENT = 128  # of the data behind the tables
-MISSING = object()  # for Parts.changed: leaves the field out
+MISSING = object()  # for Parts.changed: omits the field
 
 
 @dataclasses.dataclass(frozen=True)
 class Header:
-    """The header between the file identifier and the tables: `fields` in their order, `size` the one
-    with the bytes of the tables; `padded` bytes in all."""
+    """The header between the file identifier and the tables. `fields`: in their order. `size`: the
+    field with the bytes of the tables. `padded`: bytes of the whole header."""
 
     magic: bytes
     layout: str
@@ -52,8 +52,8 @@ HEADERS = {
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """A field of a table that is there. entry: position in the vtable of its offset; position: of the
-    field itself; kind: as in the schema."""
+    """A field that its table contains. entry: position of its offset in the vtable. position: of the
+    field itself. kind: as in the schema."""
 
     name: str
     kind: str
@@ -72,8 +72,8 @@ class Table:
 
 
 class Parts:
-    """The parts of a file: `tables`, the dict of its root; `segments`, the bytes from its segment base
-    on; `header`, the fields of its header by name, {} where it has none."""
+    """The parts of a file. `tables`: the dict of its root. `segments`: the bytes from its segment base
+    on. `header`: the fields of its header by name, or {} without a header."""
 
     def __init__(self, data: bytes, schema: dict = SCHEMA):
         self.data, self.schema = bytes(data), schema
@@ -142,9 +142,11 @@ class Parts:
     # ---- places
 
     def places(self, where: str) -> Iterator[tuple]:
-        """The paths to a field "Table.field" of every table that has it, and of every table where it is
-        a number, which a file leaves out if it is 0; to the items where it is a vector:
-        "Table.field[]"; to the tables themselves: "Table"."""
+        """Yield the paths to "Table.field", "Table.field[]" or "Table".
+
+        A field: in every table that contains it, and for a number also in every table that omits it
+        because it is 0. Items: of the vectors in that field. A table: all tables of that name.
+        """
         name, _, field = where.partition(".")
         items = field.endswith("[]")
         field = field.removesuffix("[]")
@@ -159,7 +161,7 @@ class Parts:
                 yield (*path, field)
 
     def _paths(self, name, table, path, wanted):
-        """The paths to the tables of the wanted name in a table."""
+        """Yield the paths to the tables of the wanted name in a table."""
         if name == wanted:
             yield path
         for field, kind in self.schema["table"][name]:
@@ -180,11 +182,11 @@ class Parts:
             found = found[key]
         return found
 
-    # ---- putting together
+    # ---- writing
 
     def changed(self, place: tuple, value) -> bytes:
-        """The file with another value at a place; MISSING leaves it out. A number is changed where it
-        stands; else the file is put together again."""
+        """Return the file with another value at a place; MISSING omits the field. A number is changed
+        in place; else the file is built again."""
         if place in self._numbers and value is not MISSING:
             position, layout = self._numbers[place]
             return patched(self.data, position, struct.pack(layout, value))
@@ -200,13 +202,14 @@ class Parts:
         return self.edited(change)
 
     def edited(self, change: Callable[[dict], None], **header) -> bytes:
-        """The file after change(tables), with these fields of the header as they are given."""
+        """Return the file after change(tables), with these fields of the header unchanged."""
         tables = copy.deepcopy(self.tables)
         change(tables)
         return self.together(tables, **header)
 
     def together(self, tables: dict | None = None, **header) -> bytes:
-        """The bytes of a file with these tables, and the segments and kind of header of this one."""
+        """Return the bytes of a file with these tables, and the segments and kind of header of this
+        one."""
         flat = build(self.tables if tables is None else tables, self.schema)
         if not self.header:
             return flat
@@ -216,7 +219,7 @@ class Parts:
                                  **header)
 
     def grown(self, extra: bytes) -> bytes:
-        """The file with more bytes behind its tables."""
+        """Return the file with more bytes behind its tables."""
         if not self.header:
             return self.data + extra
         return self._with_header(self.data[: self.end_of_tables()] + extra)
@@ -227,7 +230,7 @@ class Parts:
         return self.header.get("flatbuffer_offset", 0) + self.header[self.layout.size]
 
     def _with_header(self, flat, **header):
-        """The file of these tables, in which there is room for the header, and the segments."""
+        """Return the file of these tables, which have room for the header, and the segments."""
         base = -(-len(flat) // ALIGNMENT) * ALIGNMENT if self.has_segments() else 0
         found = self.header | {self.layout.size: len(flat), "segment_base": base} | header
         if "flatbuffer_offset" in found and "flatbuffer_offset" not in header:
@@ -250,5 +253,5 @@ def bundled(data: bytes) -> Parts:
 
 
 def patched(data: bytes, position: int, value: bytes) -> bytes:
-    """The file with other bytes at a position."""
+    """Return the data with other bytes at a position."""
     return data[:position] + value + data[position + len(value) :]

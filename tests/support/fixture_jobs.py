@@ -1,4 +1,4 @@
-"""The jobs of tests/on_board/loaded.py: a fixture's program, data files and runs as sections."""
+"""Make the jobs of tests/on_board/loaded.py: a fixture's program, data files and runs as sections."""
 
 from picotorch import BufferDataLoader, Program
 from picotorch.host.tensors import to_stored
@@ -9,7 +9,7 @@ from support.targets import aligned
 
 
 def constant(value):
-    """A number, string or None as the script reads it."""
+    """Write a number, string or None as the script reads it."""
     if value is None:
         return "none:"
     if value.dtype.kind == "U":
@@ -19,19 +19,19 @@ def constant(value):
 
 
 def metas(fixture):
-    """The MethodMeta of each method by name."""
+    """Return the MethodMeta of each method by name."""
     program = Program.load(BufferDataLoader(aligned(fixture.pte)))
     return {name: program.method_meta(name) for name in fixture.methods}
 
 
 def script_of(script, fixtures):
-    """The script behind what it needs for these fixtures."""
+    """Return the script, joined behind the scripts that it needs for these fixtures."""
     backends = "backends.py+" if any(fixture.backends for fixture in fixtures) else ""
     return f"{backends}loaded.py+{script}"
 
 
 def add_fixture(job, fixture, prefix=""):
-    """Adds the sections of a fixture to a job, their names behind a prefix."""
+    """Add the sections of a fixture to a job, with a prefix of their names."""
     job.add(f"{prefix}model", fixture.pte)
     for i, data in enumerate(fixture.data):
         job.add(f"{prefix}data{i}", data)
@@ -54,7 +54,7 @@ def add_fixture(job, fixture, prefix=""):
 
 
 def job_of(fixture):
-    """The job of one fixture."""
+    """Return the job of one fixture."""
     job = Job()
     add_fixture(job, fixture)
     return job

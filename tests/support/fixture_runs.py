@@ -23,9 +23,9 @@ def on_host(name):
 
 
 def with_one_nan(fixture, result):
-    """The files of a result, with one NaN for all of a float output.
+    """Return the files of a result, with one NaN in place of all NaNs of a float output.
 
-    This is the one exception to equal bytes of kernels: the NaN of an operation such as inf - inf has
+    This is the only exception to equal bytes of kernels: the NaN of an operation such as inf - inf has
     its sign set on x86 and not on Arm. A backend that computes in Python has floats of 32 bits on a
     board and of 64 on the twin.
     """

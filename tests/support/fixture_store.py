@@ -13,7 +13,7 @@ from picotorch.host.tensors import as_numbers, from_bfloat16
 
 FOLDER = Path(__file__).resolve().parents[1] / "fixtures"
 
-# What the runtime does not do yet: fixtures that end with NotSupported, and how the message begins.
+# Fixtures that the runtime does not support, and the begin of the NotSupported message.
 NOT_SUPPORTED = {}
 
 # Fixtures whose backend, in Python, needs a heap: to load, to run.
@@ -27,7 +27,7 @@ UNLOCKED = {
 }
 
 
-# Of the largest magnitude of an output; of float16 and bfloat16 a few units in the last place
+# Relative to the largest output; a few units in the last place of float16 and bfloat16
 TOLERANCE = 1e-5
 TOLERANCES = {"float16": 2**-8, "bfloat16": 2**-5}
 
@@ -36,7 +36,7 @@ TOLERANCES = {"float16": 2**-8, "bfloat16": 2**-5}
 class Run:
     """One execution. Runs of a fixture follow one another on the same loaded methods.
 
-    Arrays hold logical values in row-major order; a number or string is one without dims.
+    Arrays hold logical values in row-major order; a number or string is an array without dims.
     """
 
     folder: Path
@@ -57,11 +57,11 @@ class Run:
 
     @cached_property
     def expected(self) -> list[np.ndarray]:
-        """ExecuTorch's outputs; if stride is not 1, as `sampled` returns them."""
+        """Return ExecuTorch's outputs, in the form of `sampled` if stride is not 1."""
         return _read_npz(self.folder / self.entry["expected"], "out")
 
     def sampled(self, output: np.ndarray) -> np.ndarray:
-        """The elements of an output that are stored: all, or every stride-th."""
+        """Return the stored elements of an output: all, or every stride-th."""
         stride = self.entry["stride"]
         return output if stride == 1 else output.reshape(-1)[::stride]
 
@@ -78,12 +78,12 @@ class Fixture:
 
     @property
     def refused(self) -> list[str]:
-        """The operators and backends for which loading is refused; empty if it runs."""
+        """Return the operators and backends for which load rejects the program; empty if it runs."""
         return self.entry["refused"]
 
     @property
     def backends(self) -> list[str]:
-        """The backends that its methods need and the tests define."""
+        """Return the backends that its methods need and the tests define."""
         names = {name for method in self.entry["methods"] for name in method["backends"]}
         return sorted(names - set(self.refused))
 
@@ -97,7 +97,7 @@ class Fixture:
 
     @property
     def data_paths(self) -> list[Path]:
-        """The .ptd files that the program's external tensors are in."""
+        """Return the .ptd files with the program's external tensors."""
         return [FOLDER / self.name / name for name in self.entry.get("data", ())]
 
     @cached_property
@@ -115,23 +115,24 @@ class Fixture:
 
 @cache
 def _entries() -> dict[str, dict]:
-    """The objects of fixtures.json by name: reading it takes as long as many a test."""
+    """Return the objects of fixtures.json by name. Reading the file takes as long as many a test."""
     index = json.loads((FOLDER / "fixtures.json").read_text())
     return {entry["name"]: entry for entry in index["fixtures"]}
 
 
 def load_all() -> list[Fixture]:
-    """All fixtures, sorted by name."""
+    """Return all fixtures, sorted by name."""
     return [Fixture(entry) for entry in _entries().values()]
 
 
 def load(name: str) -> Fixture:
-    """The fixture of that name. Raises KeyError."""
+    """Return the fixture of that name. Raises KeyError."""
     return Fixture(_entries()[name])
 
 
 def stored_dtype(name: str) -> np.dtype:
-    """The dtype of the arrays of a tensor's dtype: that of its bits where numpy has not that one."""
+    """Return the dtype of the arrays of a tensor's dtype. For a dtype that numpy lacks, the arrays hold
+    bits."""
     bits = {"bfloat16": "uint16", "float8_e5m2": "uint8", "float8_e4m3fn": "uint8"}
     return np.dtype(bits.get(name, name))
 
@@ -143,7 +144,7 @@ def _read_npz(path: Path, prefix: str) -> list[np.ndarray]:
 
 
 def assert_close(actual, expected, dtype):
-    """Two outputs; of bfloat16 as their bits."""
+    """Assert that two outputs are close; those of bfloat16 are arrays of their bits."""
     if expected is None:
         assert actual is None or actual.dtype == object
         return

@@ -1,11 +1,12 @@
-"""Replace the programs that flash by one that records its arguments; none of them is installed here."""
+"""Replace the programs that flash by one that records its arguments, since none of them is installed
+here."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 
 def hide(folder: Path, monkeypatch) -> None:
-    """Have the programs in folder/bin only, and the drives of boot loaders in folder/drives."""
+    """Make only the programs in folder/bin visible, and the drives of boot loaders in folder/drives."""
     (folder / "bin").mkdir()
     (folder / "drives").mkdir()
     monkeypatch.setenv("PATH", str(folder / "bin"))
@@ -13,8 +14,8 @@ def hide(folder: Path, monkeypatch) -> None:
 
 
 def install(folder: Path, name: str, status: int = 0) -> Callable[[], list[str] | None]:
-    """Install a program that prints a line and ends with a status. Return a function that gives the
-    arguments of its last start, None if there was none."""
+    """Install a program that prints a line and ends with a status. Return a function that returns the
+    arguments of its last start, or None."""
     got = folder / f"{name}.got"
     program = folder / "bin" / name
     program.write_text(f"#!/bin/sh\nprintf '%s\\0' \"$@\" > {got}\n"

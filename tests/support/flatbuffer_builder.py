@@ -4,8 +4,8 @@ and schema/flat_tensor.toml.
     build({"version": 0, "execution_plan": [{"name": "forward", "values": [int_value(3)], ...}]})
     build_data({"segments": [{"offset": 0, "size": 16}], "named_data": [...]}, weights)
 
-A table is a dict of its fields; a union is `(member name, dict)`. The same dict in two places is one
-table, referred to twice. Nothing is checked, so a test can write files that no exporter would.
+A table is a dict of its fields; a union is `(member name, dict)`. The same dict in two places becomes
+one table with two references. Nothing is checked, so a test can write files that no exporter would.
 """
 
 import pathlib
@@ -21,7 +21,8 @@ SIZES = {"bool": 1, "u8": 1, "i8": 1, "i32": 4, "u32": 4, "i64": 8, "u64": 8, "f
 
 
 class _Builder(flatbuffers.Builder):
-    """`written`: offsets of the tables by the id of their dicts, which the caller keeps alive."""
+    """Write tables. `written`: offsets of the tables by the id of their dicts, which the caller keeps
+    alive."""
 
     def __init__(self, size, schema):
         super().__init__(size)
@@ -35,7 +36,7 @@ _PREPEND = {"bool": _Builder.PrependBool, "u8": _Builder.PrependUint8, "i8": _Bu
 
 
 def _bytes(builder, value):
-    """Write bytes; from 8 bytes on at a multiple of 8, for elements of 8 bytes."""
+    """Write bytes. Eight or more begin at a multiple of 8, for elements of 8 bytes."""
     builder.StartVector(1, len(value), 8 if len(value) >= 8 else 1)
     builder.head -= len(value)
     builder.Bytes[builder.head : builder.head + len(value)] = value
@@ -43,7 +44,7 @@ def _bytes(builder, value):
 
 
 def _object(builder, kind, value):
-    """Writes what a field of this kind refers to; its offset."""
+    """Write the target of a field of this kind, and return its offset."""
     if kind == "string":
         return builder.CreateString(value)
     if not kind.startswith("["):
@@ -64,7 +65,7 @@ def _object(builder, kind, value):
 
 
 def _table(builder, name, fields):
-    """Writes a table, once; its offset."""
+    """Write a table once, and return its offset."""
     written = builder.written.get(id(fields))
     if written is None:
         written = builder.written[id(fields)] = _new_table(builder, name, fields)
@@ -99,7 +100,7 @@ def _new_table(builder, name, fields):
 
 
 def build(program, schema=SCHEMA):
-    """The bytes of a program given as a dict."""
+    """Return the bytes of a program from a dict."""
     builder = _Builder(1024, schema)
     root = _table(builder, schema["root"], program)
     builder.Finish(root, file_identifier=schema["file_identifier"].encode())
@@ -107,8 +108,8 @@ def build(program, schema=SCHEMA):
 
 
 def build_data(tables, data=b"", **header):
-    """The bytes of a .ptd file: tables given as a dict, then the data of its segments, from a multiple
-    of 128 on. `header` has the fields of the header that are not to be what they should."""
+    """Return the bytes of a .ptd file from a dict of tables and the data of its segments, which begins
+    at a multiple of 128. `header`: fields of the header with other values."""
     flat = build(tables, FLAT_TENSOR)
     length = 48  # of the header with its padding
     base = -(-(len(flat) + length) // 128) * 128

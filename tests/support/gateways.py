@@ -1,4 +1,4 @@
-"""Links between a computer and a board: a server of RFC 2217, and a pseudoterminal."""
+"""Connect a computer and a board by a server of RFC 2217, or by a pseudoterminal."""
 
 import contextlib
 import os
@@ -16,8 +16,8 @@ from .wire import Board
 
 @contextlib.contextmanager
 def rfc2217(board: Board):
-    """The address of a server in front of the board's port, for one client after the other. It hangs up
-    when the board does."""
+    """Yield the address of a server in front of the board's port, for one client at a time. The server
+    hangs up when the board does."""
     listener = socket.create_server(("127.0.0.1", 0))
     threading.Thread(target=_accept, args=[listener, board.port], daemon=True).start()
     try:
@@ -41,7 +41,8 @@ def _accept(listener, address):
 
 @contextlib.contextmanager
 def pseudoterminal(board: Board):
-    """The path of a terminal that is the board's console. It is gone when the board hangs up."""
+    """Yield the path of a terminal that is the board's console. It disappears when the board hangs
+    up."""
     ends = front, terminal = os.openpty()
     tty.setraw(terminal)
     stop = threading.Event()
@@ -62,7 +63,7 @@ def _serve(ends, address, stop):
 
 
 def _pass(client, port, stop, decode, encode):
-    """Passes bytes on until one side hangs up."""
+    """Pass bytes on until one side hangs up."""
     port._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     while not stop.is_set():
         for ready in select.select([client, port], [], [], 0.1)[0]:

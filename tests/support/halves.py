@@ -1,6 +1,6 @@
-"""float16 and bfloat16 in the tests: their values in numpy, and calls of operators in them.
+"""Convert float16 and bfloat16 in numpy, and call operators in them.
 
-numpy has no bfloat16: an array of its bits (uint16) stands for it.
+numpy has no bfloat16, so an array of its bits (uint16) stands for it.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ CODES = DTYPES | {BFLOAT16: 15}
 
 
 def to_bits(values, dtype):
-    """The array of float32 values as one of the dtype, rounded to nearest, halves to even."""
+    """Convert an array of float32 values to the dtype, rounded to the nearest, ties to even."""
     if dtype != BFLOAT16:
         with np.errstate(over="ignore"):
             return np.asarray(values, np.float32).astype(dtype)
@@ -23,7 +23,7 @@ def to_bits(values, dtype):
 
 
 def from_bits(array, dtype):
-    """The values as float32."""
+    """Return the values as float32."""
     if dtype != BFLOAT16:
         return array.astype(np.float32)
     return (np.array(array, np.uint32) << 16).astype(np.uint32).view(np.float32)
@@ -34,16 +34,16 @@ def rounded(values, dtype):
 
 
 def is_float(argument):
-    """True for a float32 tensor with memory of its own."""
+    """Return True for a float32 tensor with memory of its own."""
     array = getattr(argument, "array", argument)
     return (isinstance(array, np.ndarray) and array.dtype == np.float32
             and getattr(argument, "alias", None) is None)
 
 
 def as_dtype(argument, dtype):
-    """An argument whose float32 tensors are made tensors of the dtype; also within lists.
+    """Convert the float32 tensors of an argument, also in lists, to the dtype.
 
-    One that shares the memory of another stays as it is.
+    A tensor that shares the memory of another is unchanged.
     """
     if isinstance(argument, list):
         return [as_dtype(item, dtype) for item in argument]
@@ -55,7 +55,7 @@ def as_dtype(argument, dtype):
 
 
 def exact(argument, dtype):
-    """An argument whose float32 tensors hold what the dtype holds of their numbers; also in lists."""
+    """Round the float32 tensors of an argument, also in lists, to values that the dtype represents."""
     if isinstance(argument, list):
         return [exact(item, dtype) for item in argument]
     if not is_float(argument):
@@ -66,7 +66,7 @@ def exact(argument, dtype):
 
 
 def redrawn(argument, random, dtype):
-    """An argument whose float32 tensors hold other numbers, which the dtype holds exactly."""
+    """Replace the float32 values of an argument by random ones that the dtype represents exactly."""
     if isinstance(argument, list):
         return [redrawn(item, random, dtype) for item in argument]
     if not is_float(argument):

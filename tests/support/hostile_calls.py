@@ -4,12 +4,13 @@
     BoundaryCall(Draw(data)).run()     # the same with sizes 0 and 1, and numbers 0, 1 and -1
 
 A call starts from an example of an operator (example_calls.py, random_operators.py). The bytes of
-`data` change some of its arguments: sizes, dtypes, dim orders, numbers, lists, data, shared memory,
-which tensors are dynamic and with which sizes and bounds, what is constant, what is packed. Every
-memory has exactly the bytes that its tensors need, so that a sanitizer detects the first byte beside
-it. The guarantees of a loader hold: data lies at multiples of 4 (8 where elements have 8 bytes), dim
-orders are permutations, a tensor has at most LARGEST bytes, and a dynamic one is within its bound.
-Beside a size of 0 the others may be huge.
+`data` change some of its arguments: sizes, dtypes, dim orders, numbers, lists, data, shared memory, the
+tensors that are dynamic with their sizes and bounds, constants, packed weights. Every memory has
+exactly the bytes that its tensors need, so that a sanitizer detects the first byte outside.
+
+The guarantees of a loader hold: data lies at multiples of 4 (8 for elements of 8 bytes), dim orders are
+permutations, a tensor has at most LARGEST bytes, and a dynamic one is within its bound. A tensor with a
+size of 0 may have other sizes that are huge.
 """
 
 import argparse
@@ -34,11 +35,11 @@ from support.flatbuffer_builder import bool_value, build, double_value, int_valu
 from support.kernel_call import CONSTANT, CONTIGUOUS, DYNAMIC, Tensor, Variable, ref
 from support.records import OTHER, VALUE
 
-LENGTH = 200  # bytes that a call is drawn from
+LENGTH = 200  # maximum bytes from which a call is drawn
 LARGEST = 1 << 12  # bytes of a tensor
-SECONDS = 30  # for a call, on a machine that does much else
+SECONDS = 30  # for a call, on a busy machine
 WORK = 1  # processor seconds of a call: its tensors are small
-LIMIT = 1 << 27  # bytes of a tensor, if it had no size of 0
+LIMIT = 1 << 27  # bytes of a tensor, with 1 in place of sizes of 0
 MAX_RANK = 16
 FILL = 0xA5
 INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1
@@ -46,8 +47,8 @@ DTYPES = [i for i in range(256) if _picotorch.element_size(i)]
 COMMON_DTYPES = (0, 1, 2, 3, 4, 5, 6, 7, 11, 15)
 OPERATORS, CLASSES = list(EXAMPLES), list(random_operators.CLASSES)
 NUMBERS = built_operators()
-# With check_errors they fail if a matrix is singular or not positive definite, when
-# some of the outputs are written.
+# With check_errors they fail for a matrix that is singular or not positive definite, after some of the
+# outputs are written.
 FAILS_LATE = {"aten::linalg_cholesky_ex.L", "aten::linalg_inv_ex.inverse",
               "aten::linalg_lu_factor_ex.out", "aten::_linalg_solve_ex.result"}
 INTS = (0, 1, -1, 2, 3, 4, 5, 7, 8, 16, 17, 31, 32, 33, 63, 64, 100, 127, 128, -128, -127, 255, 256,
@@ -64,7 +65,7 @@ STRINGS = ("", "none", "tanh", "floor", "trunc", "floo", "floor\0", "nonetanh", 
 
 
 class Draw:
-    """Choices taken from bytes, 0 where they have ended."""
+    """Choices taken from bytes, 0 after their end."""
 
     def __init__(self, data):
         self.data, self.at = data, 0
@@ -83,7 +84,7 @@ class Draw:
         return choices[self.below(len(choices))]
 
     def chance(self, percent):
-        """Not where the bytes have ended."""
+        """Return True with this chance, and False after the end of the bytes."""
         return self.below(100) >= 100 - percent
 
     def int(self):
@@ -103,7 +104,7 @@ class Draw:
 
 
 def valid_call(draw):
-    """(operator, arguments) of an example, or of a call of random_operators.py."""
+    """Return (operator, arguments) of an example, or of a call of random_operators.py."""
     i = draw.below(len(OPERATORS) + 3 * len(CLASSES))
     if i < len(OPERATORS):
         return OPERATORS[i], EXAMPLES[OPERATORS[i]]
@@ -117,11 +118,11 @@ class HostileTensor:
     dtype: int
     sizes: list
     order: list
-    data: bytes  # its first contents, in the order of memory
+    data: bytes  # its first contents, in memory order
     constant: bool = False
-    bound: int | None = None  # elements, of a dynamic one
+    bound: int | None = None  # in elements, of a dynamic tensor
     shift: int = 0
-    shares: object = None  # the tensor in whose memory it starts, `shift` bytes behind that one's
+    shares: object = None  # the tensor in whose memory it starts, `shift` bytes behind that tensor
 
     @staticmethod
     def of(argument):
@@ -134,12 +135,12 @@ class HostileTensor:
         return math.prod(self.sizes)
 
     def nbytes(self):
-        """Bytes for which there is memory."""
+        """Return the bytes of its memory."""
         numel = self.numel if self.bound is None else self.bound
         return numel * _picotorch.element_size(self.dtype)
 
     def is_fair(self):
-        """A loader would have let it pass."""
+        """Return True if a loader would accept the tensor."""
         element = _picotorch.element_size(self.dtype)
         if self.numel == 0:
             within = math.prod(size for size in self.sizes if size) * element <= LIMIT
@@ -151,7 +152,7 @@ class HostileTensor:
 
 
 class HostileCall:
-    """The call that `draw` leads to, by at most so many changes, from a valid one or from `start`:
+    """A call made by at most `changes` changes, which `draw` selects, from a valid one or from `start`:
     (operator, arguments)."""
 
     def __init__(self, draw, start=None, changes=4):
@@ -160,7 +161,7 @@ class HostileCall:
         self.operator = operator
         self.signature = operator_signature(NUMBERS[operator])
         self.tensors, self.values = {}, []
-        self.cpu_seconds = 0.0  # of the run of the kernel
+        self.cpu_seconds = 0.0  # of the kernel's run
         self.keep = arguments
         self.arguments = [self._copy(argument) for argument in arguments]
         for _ in range(draw.below(changes + 1)):
@@ -188,7 +189,7 @@ class HostileCall:
         return self.tensors[id(argument)]
 
     def _places(self):
-        """(list, index, letter) of each tensor among the arguments, items of lists included."""
+        """Yield (list, index, letter) of each tensor among the arguments, including items of lists."""
         for i, (argument, letter) in enumerate(zip(self.arguments, self.signature, strict=True)):
             if isinstance(argument, HostileTensor):
                 yield self.arguments, i, letter
@@ -230,7 +231,7 @@ class HostileCall:
             draw.pick(changes)(draw.pick(tensors))
 
     def _change_number(self):
-        """An argument that is not a tensor."""
+        """Change an argument that is not a tensor."""
         draw = self.draw
         places = [i for i, letter in enumerate(self.signature) if letter not in OUTPUTS + "TVUtANX"]
         if places:
@@ -295,7 +296,7 @@ class HostileCall:
         return HostileTensor(draw.pick(COMMON_DTYPES), sizes, list(range(len(sizes))), b"")
 
     def _rename_size(self, tensors):
-        """One size becomes another wherever it stands, in lists, too."""
+        """Change one size in all tensors and lists that have it."""
         draw = self.draw
         known = sorted({size for tensor in tensors for size in tensor.sizes})
         if not known:
@@ -310,7 +311,7 @@ class HostileCall:
                 argument[:] = [new if item == old else item for item in argument]
 
     def _empty(self, tensor):
-        """One size becomes 0, another one huge, wherever they stand."""
+        """Change one size to 0, and another one to a huge size, in all tensors."""
         tensors = self._all_tensors()
         for new in (0, self.draw.pick(HUGE_SIZES)):
             if tensor.sizes:
@@ -344,7 +345,7 @@ class HostileCall:
         tensor.order = [left.pop(draw.below(len(left))) for _ in range(rank)]
 
     def _change_data(self, tensor):
-        """Numbers in some of its elements that another tensor does not hold."""
+        """Change some elements of a tensor to unusual numbers."""
         draw, size = self.draw, _picotorch.element_size(tensor.dtype)
         if draw.chance(20):
             item = self._element(tensor.dtype)
@@ -369,7 +370,7 @@ class HostileCall:
         tensor.dtype = self.draw.pick(COMMON_DTYPES if self.draw.chance(85) else DTYPES)
 
     def _share(self, tensor):
-        """It lies over another, or is another."""
+        """Put a tensor over another one, or replace an argument by another tensor."""
         draw = self.draw
         other = draw.pick(self._all_tensors())
         if draw.chance(40):
@@ -378,7 +379,7 @@ class HostileCall:
             where[i] = other
             return
         at = other
-        while at is not None:  # no circle
+        while at is not None:  # no cycle
             if at is tensor:
                 return
             at = at.shares
@@ -399,7 +400,7 @@ class HostileCall:
         tensor.constant = not tensor.constant
 
     def _free_outputs(self):
-        """Outputs take whatever sizes the inputs lead to, within a bound."""
+        """Let outputs have any sizes that follow from the inputs, within a bound."""
         draw = self.draw
         for tensor in self._outputs():
             if tensor.sizes and draw.chance(85):
@@ -413,7 +414,7 @@ class HostileCall:
                                                        LARGEST // _picotorch.element_size(tensor.dtype))
 
     def _make_fair(self, tensor):
-        """Change values that a loader would refuse into values that it accepts."""
+        """Change values that a loader would reject into values that it accepts."""
         if sorted(tensor.order) != list(range(len(tensor.sizes))):
             tensor.order = list(range(len(tensor.sizes)))
         element = _picotorch.element_size(tensor.dtype)
@@ -457,7 +458,7 @@ class HostileCall:
         return self.context.check(self.packs_weights)
 
     def _bind(self, record, spare):
-        """Moves the pool, with `spare` bytes more, to a memory of exactly its bytes."""
+        """Move the pool, with `spare` bytes more, to a memory of exactly its bytes."""
         self.pool_memory = exactly(bytes(self.pool) + bytes(spare))
         context = self.context
         context.set_memory(records.POOL, self.pool_memory)
@@ -468,8 +469,8 @@ class HostileCall:
                            ref(records.PROGRAM, self.program_values))
 
     def _place(self, tensors):
-        """Each tensor that shares none gets a memory; from the last memory on they lie one after the
-        other."""
+        """Give each tensor without a shared memory its own memory. In the last memory, tensors lie one
+        after the other."""
         sizes, self.places = {}, {}
         number = records.PLANNED
         for tensor in tensors:
@@ -565,8 +566,8 @@ class HostileCall:
     # ---- running
 
     def run(self, poll=None):
-        """The name of the error that refused the call, or "ok"; AssertionError where what is not an
-        output was written. `poll` is asked while it runs."""
+        """Return the name of the error that rejected the call, or "ok". Raise AssertionError if the
+        call wrote outside the outputs. The call polls `poll`."""
         code = self._write()
         if poll is not None:
             self.context._c.poll = poll
@@ -627,13 +628,14 @@ class HostileCall:
 
 
 class BoundaryCall(HostileCall):
-    """A call of an operator whose tensors are 0-d or have sizes 0 and 1, whose numbers are 0, 1 and -1.
+    """A call of an operator whose tensors are 0-d or have sizes 0 and 1, and whose numbers are 0, 1 and
+    -1.
 
-    Calls that mix such values with ordinary ones seldom have the combination that a check and a run
-    read in different ways, a number of 0 for a tensor without dims for instance.
+    A check and a run may treat a rare combination in different ways, for example a number of 0 for a
+    tensor without dims. Calls that mix such values with ordinary ones seldom have such a combination.
 
-    With `turn` nothing is drawn: the turns of an operator go through all sizes alike (none, 1, 0) times
-    all values of its numbers, in which the items of a list are alike.
+    With `turn` nothing is drawn. The turns of an operator go through all combinations of one size for
+    all tensors (none, 1, 0) and all values of its numbers; the items of a list are equal.
     """
 
     NUMBERS = 0, 1, -1
@@ -687,7 +689,7 @@ class BoundaryCall(HostileCall):
         return (number & ((1 << 8 * size) - 1)).to_bytes(size, "little")
 
     def _boundary(self, argument, letter):
-        """Return the argument, or in most cases a number at the boundary in its place."""
+        """Return the argument, or in most cases a boundary number in its place."""
         draw = self.draw
         if letter.islower() and draw.chance(20):
             return None
@@ -711,7 +713,8 @@ def hostile_call(seed):
 
 
 def boundary_call(seed):
-    """Return a call of each operator in turn: the next of its turns while there are any, then drawn."""
+    """Return the call of a seed: each operator in turn, first with its turns in order, then with drawn
+    choices."""
     turn, i = divmod(seed, len(OPERATORS))
     if turn % 2 == 0:
         one = BoundaryCall(None, OPERATORS[i], turn // 2)
@@ -724,12 +727,13 @@ KINDS = {"hostile": hostile_call, "boundary": boundary_call}
 
 
 def random_data(seed, length=LENGTH):
-    """The bytes from which the call of a seed is drawn."""
+    """Return the bytes from which the call of a seed is drawn."""
     return np.random.default_rng(seed).bytes(length)
 
 
 def main():
-    """Run the calls of the seeds from first on, without `end`; print how they ended as JSON."""
+    """Run the calls of the seeds from first to end, or forever without `end`. Print the outcomes as
+    JSON."""
     parser = argparse.ArgumentParser()
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("first", type=int)

@@ -3,9 +3,9 @@
     assembled(Draw(data))      # the bytes of a program
 
 Some hostile calls (hostile_calls.py) become instructions of one method. The bytes of `data` place their
-tensors in the same planned buffers, so that an instruction writes over bytes that another has checked,
+tensors in the same planned buffers. So an instruction may overwrite bytes that another one has checked,
 reads or depends on: indices, masks, scratch, conditions. Numbers become variables that other
-instructions write; jumps, moves, views and delegates stand between the calls. A few arguments and
+instructions write, and jumps, moves, views and delegates stand between the calls. A few arguments and
 entries of the plan then get wrong values.
 """
 
@@ -32,7 +32,7 @@ from support.kernel_call import Variable
 from support.programs import names_result, operator
 
 MAX_CALLS = 5
-LENGTH = 1200  # bytes that a program is drawn from
+LENGTH = 1200  # maximum bytes from which a program is drawn
 BACKEND = "Curious"
 SECONDS = 30
 MAKE = {bool: bool_value, int: int_value, float: double_value, str: string_value}
@@ -52,7 +52,7 @@ class Assembly:
         self.alike = {}  # tensors by dtype, sizes and dim order
         self.inputs, self.outputs = [], []
         self.ends = [0, 0]  # of the planned buffers
-        self.starting = []  # moves that write the first values of tensors
+        self.starting = []  # moves that write the initial values of tensors
         self.calls = []  # tensors by their ids
         for _ in range(1 + draw.below(MAX_CALLS)):
             self.calls.append(HostileCall(draw, changes=draw.pick((0, 0, 0, 1, 1, 3))))
@@ -66,7 +66,7 @@ class Assembly:
         return len(self.values) - 1
 
     def index_of(self, argument, letter):
-        """The index of the value of an argument of a call."""
+        """Return the index of the value of an argument of a call."""
         if argument is None:
             return self.add_value(NULL_VALUE)
         if isinstance(argument, HostileTensor):
@@ -87,7 +87,8 @@ class Assembly:
         return self.variables[-1]
 
     def changing(self, number):
-        """A variable that is at first the number, and another one after an instruction."""
+        """Return a variable with the number as initial value, which an instruction changes to another
+        one."""
         draw = self.draw
         index = self.add_value(MAKE[type(number)](number))
         self.variables.append(index)
@@ -111,7 +112,7 @@ class Assembly:
         return self.add_value({"val": (kind, {"items": items})})
 
     def tensor(self, tensor, letter):
-        """A tensor of a call, or another that is there already."""
+        """Return the index of a tensor of a call, or of another tensor that exists already."""
         draw = self.draw
         if id(tensor) in self.indexes:
             return self.indexes[id(tensor)]
@@ -153,7 +154,7 @@ class Assembly:
 
     @staticmethod
     def bounds_of(tensor):
-        """Sizes whose product is the bound."""
+        """Return sizes whose product is the bound."""
         if tensor.bound is None or not tensor.sizes:
             return list(tensor.sizes)
         rest = 1
@@ -192,7 +193,7 @@ class Assembly:
         self.call(one.operator, indexes, one.signature)
 
     def other(self):
-        """A jump, a move, a call once more, a delegate call or a free call."""
+        """Add a jump, a move, a repeated call, a delegate call or a free call."""
         draw = self.draw
         kind = draw.below(6)
         if kind < 2:
@@ -225,7 +226,7 @@ class Assembly:
             self.swap(draw.pick(self.instructions)[1])
 
     def swap(self, fields):
-        """An argument becomes another value."""
+        """Replace an argument by another value."""
         draw = self.draw
         other = draw.int() if draw.chance(10) else draw.below(len(self.values))
         other = max(-2**31, min(other, 2**31 - 1))
@@ -267,17 +268,18 @@ def set_up():
 
 
 def outcome(data, make=assembled):
-    """Run the program drawn from these bytes: return the name of the first Error, or "ok"."""
+    """Run the program drawn from these bytes, and return the name of the first Error, or "ok"."""
     set_up()
     return exercise.outcome(make(Draw(data)))
 
 
 def main(make=assembled):
-    """Uses the programs of the seeds first to last (without it), prints how they ended as JSON."""
+    """Use the programs of the seeds from first to last (without last), and print the outcomes as
+    JSON."""
     outcomes, wrong, longest = collections.Counter(), [], 0
     for seed in range(int(sys.argv[1]), int(sys.argv[2])):
         start = time.process_time()
-        print(seed, file=sys.stderr, flush=True)  # the last one if it crashes
+        print(seed, file=sys.stderr, flush=True)  # the last line names the program of a crash
         try:
             outcomes[outcome(random_data(seed, LENGTH), make)] += 1
         except Exception:

@@ -10,7 +10,7 @@ FOLDER = Path(__file__).parent
 
 
 def outcomes(script, subject, unit, part, count, kind=None):
-    """Count the outcomes of the `count` seeds of a part, of a kind of the script's. Fails if a run
+    """Count the outcomes of `count` seeds of a part, of one of the script's kinds. Fail if a run
     crashed, or wrote outside its memory."""
     first = part * count
     kinds = [kind] if kind else []

@@ -1,5 +1,5 @@
-"""Make programs of a few tensors, nearly all views of one another: well-formed files that no exporter
-would write. A load finds the data of a tensor from all of their instructions together.
+"""Make programs of a few tensors that are mostly views of one another: well-formed files that no
+exporter would write. A load determines the data of a tensor from all of their instructions together.
 
     assembled(Draw(data))      # the bytes of a program
 """

@@ -1,4 +1,4 @@
-"""Make an environment of its own with the wheel of this checkout."""
+"""Make a new environment with the wheel of this checkout."""
 
 import subprocess
 import sys
@@ -11,13 +11,14 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def make_kernels_in_flash():
-    """Build them for the wheel as `make wheel` does; the Makefile has made the firmware (make rp2)."""
+    """Build the kernels in flash for the wheel as `make wheel` does. The Makefile has built the
+    firmware (make rp2)."""
     for board in kernels_in_flash.BOARDS:
         kernels_in_flash.build(board, {}, [], None, native_module.BUILD / board)
 
 
 def build_wheel(folder):
-    """The wheel that `make wheel` builds."""
+    """Return the wheel that `make wheel` builds."""
     make_kernels_in_flash()
     subprocess.run([sys.executable, ROOT / "tools" / "make_wheel.py", "--output", folder], check=True,
                    stdout=subprocess.DEVNULL)
@@ -26,7 +27,8 @@ def build_wheel(folder):
 
 
 def make_environment(folder, wheel):
-    """The Python of a new environment with the wheel, and the packages that it needs from this one."""
+    """Return the Python of a new environment with the wheel, and with the packages that it needs from
+    this one."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / "bin" / "python"
     subprocess.run([sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps",

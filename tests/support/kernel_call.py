@@ -1,12 +1,12 @@
-"""Call one kernel on the host, outside any program: for the tests of the kernels.
+"""Call one kernel on the host, outside any program, for the tests of the kernels.
 
     result = call("aten::add.out", x, y, 1, out)     # out: an array that is written, also returned
 
 An argument is a numpy array or a `Tensor` (an array with a dim order), an int, bool, float, str, None,
-a list of these, in the order of the operator's signature. Outputs are passed like inputs; arrays are
-never written in place: call returns the outputs. Every tensor lies between guard bytes of its memory,
-which no kernel may write and, on the extension with sanitizers, none may read. The same object passed
-twice is the same tensor.
+or a list of these, in the order of the operator's signature. Outputs are passed like inputs; arrays are
+never written in place: call returns the outputs. Every tensor lies between guard bytes of its memory.
+No kernel may write them, and on the extension with sanitizers none may read them. The same object
+passed twice is the same tensor.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ ABOVE_BOUND = "the sizes have more elements than the tensor's upper bound"
 
 
 class KernelError(Exception):
-    """A kernel refused its arguments: `name` of the error, `reason`, and `stage` (check or run)."""
+    """A kernel rejected its arguments: `name` of the error, `reason`, and `stage` (check or run)."""
 
     def __init__(self, code, reason, stage):
         self.name, self.reason, self.stage = ERROR_NAMES[code], reason, stage
@@ -50,11 +50,11 @@ class KernelError(Exception):
 
 @dataclasses.dataclass(eq=False)
 class Tensor:
-    """An array (sizes as PyTorch gives them) stored in a dim order; `alias` shares another's data.
+    """An array (sizes as PyTorch gives them) stored in a dim order. `alias` shares another's data.
 
-    An input may only be written if it is `scratch`. The data's address is a multiple of 16 and
-    `shift` (0 to 15) more. An input that is `last` has a memory of its own, which ends with it.
-    `dtype` is ExecuTorch's ScalarType where numpy has no such dtype: the array holds the bits then.
+    An input may only be written if it is `scratch`. The data's address is a multiple of 16 plus `shift`
+    (0 to 15). An input that is `last` has a memory of its own, which ends with it. `dtype` is
+    ExecuTorch's ScalarType if numpy has no such dtype; the array then holds the bits.
     """
 
     array: np.ndarray
@@ -86,15 +86,16 @@ def channels_last(array):
 
 
 class Variable:
-    """A number that the operator writes: give one, find the number in what `call` returns."""
+    """A number that the operator writes. Pass a Variable, and find the number in the result of
+    `call`."""
 
 
-MAX_PROGRAMS = 1000  # that are kept
-PROGRAMS = {}  # that program_of built, by their contents
+MAX_PROGRAMS = 1000  # maximum of PROGRAMS
+PROGRAMS = {}  # programs that program_of built, by their contents
 
 
 def program_of(operator, values, sizes):
-    """The bytes of a program with these; built once, since calls of equal sizes are many."""
+    """Return a program with these values, built once, since many calls have equal sizes."""
     key = repr((operator, values, sizes))
     if key not in PROGRAMS:
         name, _, overload = operator.partition(".")
@@ -112,9 +113,9 @@ def program_of(operator, values, sizes):
 
 
 class Call:
-    """One call: the program that holds the scalars and sizes, a pool with the records, a memory.
+    """One call: a program with the scalars and sizes, a pool with the records, and a memory.
 
-    `runs` counts those of all calls.
+    `runs` counts the runs of all calls.
     """
 
     runs = 0
@@ -145,7 +146,8 @@ class Call:
         self.packs = pack_weights
 
     def check(self):
-        """The error code of the check; where it is 0, what the operator packs is in the pool."""
+        """Return the error code of the check. If it is 0, the operator's packed weights are in the
+        pool."""
         context = self.context
         code = context.check(self.packs)
         self.packed = 0 if code else context.packed_bytes()
@@ -160,7 +162,8 @@ class Call:
         return position
 
     def add(self, argument):
-        """Adds a value; its key: an index of the program's values, a tensor, a list or None."""
+        """Add a value and return its key: an index of the program's values, a tensor, a list or
+        None."""
         if argument is None:
             return None
         if isinstance(argument, (np.ndarray, Tensor)):
@@ -215,7 +218,7 @@ class Call:
             self.records[key] = position
 
     def place_data(self):
-        """Gives each shift a memory, and each tensor a place there between guard bytes."""
+        """Give each shift a memory, and each tensor a place there between guard bytes."""
         contents, self.places = {}, {}
         for tensor in self.order:
             if tensor.alias is None:
@@ -237,13 +240,13 @@ class Call:
 
     @staticmethod
     def shift(number):
-        """Bytes by which the address of a memory is above a multiple of 128."""
+        """Return the bytes by which the address of a memory is above a multiple of 128."""
         return 0 if number == AT_END else number - records.PLANNED
 
     def make_dynamic(self, argument, spare, stale=None):
-        """Gives the tensor of an argument a bound of `spare` elements more than it has.
+        """Give the tensor of an argument a bound of `spare` elements more than it has.
 
-        Its sizes are stale: others within the bound, or `stale`.
+        Its sizes are stale: other sizes within the bound, or `stale`.
         """
         record, array = self.records[id(argument)], self.tensors[id(argument)][1].array
         rank, bound = array.ndim, max(array.size + spare, 0)
@@ -257,7 +260,7 @@ class Call:
         self.records_end = (self.used + 7) & ~7
 
     def sizes(self, argument, pool=None):
-        """The present sizes of a tensor that is dynamic."""
+        """Return the present sizes of a dynamic tensor."""
         position, rank = self.dynamic[id(argument)], self.tensors[id(argument)][1].array.ndim
         return struct.unpack_from(f"<{rank}i", pool or self.pool, position)
 
@@ -281,7 +284,7 @@ class Call:
         return ref(records.POOL, record)
 
     def variable_record(self, variable):
-        """Position of the record of a variable, which is at first the int 0."""
+        """Return the position of the record of a variable, which is initially the int 0."""
         if variable not in self.variables:
             self.variables[variable] = position = self.allocate(16)
             VALUE.pack_into(self.pool, position, 0, 0, 0, 0, OTHER + program_schema.KERNEL_TYPES_INT, 0)
@@ -306,7 +309,7 @@ class Call:
 
     @contextlib.contextmanager
     def guarded(self, scratch, pool=None):
-        """Within it, sanitizers see each access beside the tensors, the scratch and the records."""
+        """Let sanitizers detect each access outside the tensors, the scratch and the records."""
         if not sanitized.is_active():
             yield
             return
@@ -327,7 +330,7 @@ class Call:
             sanitized.unpoison(regions)
 
     def without_sizes(self, pool):
-        """The pool with zeros for the sizes and numbers that change."""
+        """Return the pool with zeros for the sizes and numbers that change."""
         pool = bytearray(pool)
         for key, position in self.dynamic.items():
             size = 4 * self.tensors[key][1].array.ndim
@@ -337,7 +340,8 @@ class Call:
         return pool
 
     def check_guards(self, memories=None):
-        """`memories` are those after the call, by number, if not the twin's own."""
+        """Check the guard bytes. memories: the bytes after the call, by number; None for the twin's
+        own."""
         memories = memories or self.memories
         inside = {number: np.zeros(len(memory), bool) for number, memory in memories.items()}
         for tensor in self.order:
@@ -356,7 +360,7 @@ class Call:
 
 
 def number_at(pool, position):
-    """The number in the record of a variable."""
+    """Return the number in the record of a variable."""
     low, high, _, _, kind, _ = VALUE.unpack_from(pool, position)
     bits = struct.pack("<II", low, high)
     if kind - OTHER == program_schema.KERNEL_TYPES_DOUBLE:
@@ -366,12 +370,12 @@ def number_at(pool, position):
 
 
 def region(buffer, start, end):
-    """(address, size) of bytes of a buffer."""
+    """Return (address, size) of bytes of a buffer."""
     return np.frombuffer(buffer, np.uint8).ctypes.data + start, end - start
 
 
 def shifted(content, shift):
-    """The bytes as an array whose address is a multiple of 128 and `shift` more."""
+    """Return the bytes as an array whose address is a multiple of 128 plus `shift`."""
     storage = np.zeros(len(content) + 256, np.uint8)
     start = -storage.ctypes.data % 128 + shift
     storage[start : start + len(content)] = np.frombuffer(content, np.uint8)
@@ -384,10 +388,10 @@ def ref(memory, offset):
 
 
 def call(operator, *arguments, pack_weights=False):
-    """The outputs after the call: one array, or a tuple of them (of lists: lists).
+    """Call a kernel and return its outputs: one array, or a tuple of them (for lists: lists).
 
-    pack_weights: as Method.load's. Raises KernelError where the kernel refuses;
-    asserts that nothing but the outputs was written.
+    pack_weights: as Method.load's. Raise KernelError if the kernel rejects the call. Assert that only
+    the outputs were written.
     """
     number = built_operators().get(operator)
     assert number is not None, f"{operator} is not in operators.def"
@@ -397,7 +401,7 @@ def call(operator, *arguments, pack_weights=False):
                if letter in WRITTEN and a is not None]
     one = Call(operator, arguments, pack_weights)
     written = {id(t) for a in outputs for t in (a if isinstance(a, list) else [a])}
-    written &= one.tensors.keys()  # all but variables
+    written &= one.tensors.keys()  # without variables
     one.run()
     for argument, tensor in one.tensors.values():
         shares = any(one.places[id(one.tensors[key][1])] == one.places[id(tensor)]
@@ -411,7 +415,7 @@ def call(operator, *arguments, pack_weights=False):
 
 
 def outputs_of(signature, arguments):
-    """The output tensors among the arguments, and whether each of them is no input, too."""
+    """Return the output tensors among the arguments, each with True if it is not also an input."""
     def tensors(letters):
         for argument, letter in zip(arguments, signature, strict=True):
             if letter in letters and argument is not None:
@@ -423,7 +427,7 @@ def outputs_of(signature, arguments):
 
 
 def make_outputs_dynamic(one, signature, arguments, spare, few=None):
-    """All outputs of a call dynamic; `few`: the output whose bound is one element below its need."""
+    """Make all outputs of a call dynamic. few: the output whose bound is one element below its need."""
     for tensor, free in outputs_of(signature, arguments):
         if id(tensor) not in one.dynamic:
             stale = None if free else one.tensors[id(tensor)][1].array.shape
@@ -431,7 +435,8 @@ def make_outputs_dynamic(one, signature, arguments, spare, few=None):
 
 
 def call_dynamic(static, signature, arguments):
-    """The call once more, with dynamic outputs of stale sizes; a bound that is too small is refused."""
+    """Repeat the call with dynamic outputs of stale sizes, and check that a bound that is too small is
+    rejected."""
     operator, arguments = static.operator, list(arguments)
     for spare in (SPARE, 0):
         one = Call(operator, arguments)

@@ -1,5 +1,5 @@
-"""Define a long call of every operator of kernels/core/registry/operators.def: more than three times as
-much work as may lie between two polls.
+"""Define a long call of every operator of kernels/core/registry/operators.def, with more than three
+times as much work as may lie between two polls.
 
     LONG["aten::add.out"]       # the arguments, as for kernel_call.call
 
@@ -92,7 +92,8 @@ def binary():
 
 
 def reductions():
-    """Some of the whole tensor to one element, some of many elements to each of many."""
+    """Return reductions: some of the whole tensor to one element, some of many elements to each of
+    many."""
     whole = (X, [0, 1, 2], False)
     for name in ("amax", "amin"):
         yield f"aten::{name}.out", (*whole, out())
@@ -292,7 +293,8 @@ def scales(channels):
 
 
 def cortex_m_images(make):
-    """`make`: of a contiguous array (N, C, H, W) the tensor that an operator takes."""
+    """Return calls on images. `make`: makes an operator's tensor from a contiguous array (N, C, H,
+    W)."""
     image, wide = make(int8(1, 16, 64, 64)), make(out(1, 64, 64, 64, dtype=np.int8))
     large = make(int8(1, 64, 160, 160))
     yield ("quantized_conv2d",
@@ -340,7 +342,7 @@ def cortex_m():
 
 
 def affine():
-    """quantized_decomposed"""
+    """Return calls of quantized_decomposed."""
     name = "quantized_decomposed::{}.out".format
     x, x8, to = floats(512, 512), int8(512, 512), out(512, 512, dtype=np.int8)
     one, zero, many, zeros = floats(1), np.array([3]), floats(512), ints(512)

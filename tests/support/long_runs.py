@@ -1,4 +1,4 @@
-"""Make programs that run for a very long time, to interrupt them."""
+"""Make programs that run for a very long time, so that tests can interrupt them."""
 
 from support.flatbuffer_builder import NULL_VALUE, bool_value, int_value
 from support.programs import call, plan, program, tensor
@@ -7,8 +7,8 @@ FLOAT, LONG = 6, 4
 
 
 def long_instruction(size, dtype):
-    """A convolution of a plane with a kernel as large as it is: about size**4 / 2 multiplications, in a
-    program of some hundred bytes."""
+    """Return a convolution of a plane with a kernel of the same size: about size**4 / 2
+    multiplications, in a program of a few hundred bytes."""
     plane = (8 if dtype == LONG else 4) * (size + 1) ** 2 + 15 & -16
     lists = [int_value(1), int_value(size // 2), int_value(0), *(
         {"val": ("IntList", {"items": [i]})} for i in range(3))]
@@ -21,6 +21,6 @@ def long_instruction(size, dtype):
 
 
 def endless_loop():
-    """An instruction that jumps to itself."""
+    """Return a program with an instruction that jumps to itself."""
     jump = {"instr_args": ("JumpFalseCall", {"cond_value_index": 0, "destination_instruction": 0})}
     return program(plan([bool_value(False)], [jump], [], [], [], []))

@@ -1,10 +1,10 @@
-"""Make malformed files: real files of the fixtures with one thing changed, sorted by the fault.
+"""Make malformed files: real files of the fixtures with one change, sorted by the fault.
 
     for file in malformed.files("operator index"): file.label, file.pte, file.errors
 
-Deterministic. KINDS names every kind; a kind's function yields (fixture, change, bytes). The file is
-rejected with one of the kind's errors. A file of a kind without errors is accepted by contract:
-ExecuTorch accepts it, too, and it runs. The modules malformed_* define the kinds.
+The files are the same every time. KINDS names every kind; a kind's function yields (fixture, change,
+bytes). The file is rejected with one of the kind's errors. A file of a kind without errors is accepted
+by contract: ExecuTorch accepts it, too, and it runs. The modules malformed_* define the kinds.
 
     python malformed.py GROUP       # each file of a group on the twin, a line each, then their digest
 
@@ -29,14 +29,15 @@ from picotorch import Error, register_backend  # noqa: E402
 from picotorch.run import bundled  # noqa: E402
 from support import exercise, file_parts, fixture_store  # noqa: E402
 
-EXAMPLE = "example"  # stands for a fixture where a program is made of example_calls
+EXAMPLE = "example"  # stands for a fixture if a program is made of example_calls
 GROUPS = ("tables", "references", "fields", "calls", "data", "bundled", "contract")
 INVALID = ("InvalidProgram",)
 
 
 @dataclasses.dataclass(frozen=True)
 class File:
-    """kind: a key of KINDS; data: the bytes of a .pte, or of a .bpte; files: its .ptd files."""
+    """A malformed file. kind: a key of KINDS. data: the bytes of a .pte, or of a .bpte. files: its .ptd
+    files."""
 
     kind: str
     label: str
@@ -47,7 +48,8 @@ class File:
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """errors: one of these refuses each of the files; () where all are accepted."""
+    """A kind of malformed files. errors: each file is rejected with one of these; () if all files are
+    accepted."""
 
     group: str
     make: Callable[[], Iterator[tuple]]
@@ -55,7 +57,8 @@ class Kind:
 
     @property
     def outcomes(self) -> tuple[str, ...]:
-        """The possible outcomes of a file. A program with nothing to run ends at its first step."""
+        """Return the possible outcomes of a file. A program with nothing to run ends at its first
+        step."""
         return self.errors or ("ok", "EndOfMethod")
 
 
@@ -63,8 +66,8 @@ KINDS: dict[str, Kind] = {}
 
 
 def kind(group: str, name: str, errors: tuple[str, ...] = INVALID) -> Callable:
-    """Registers a function that yields (fixture's name, what was changed, bytes of the .pte) or, with
-    .ptd files, (fixture's name, what was changed, bytes of the .pte, those files)."""
+    """Register a function that yields (fixture's name, change, bytes of the .pte), or, with .ptd files,
+    (fixture's name, change, bytes of the .pte, these files)."""
     def register(make):
         assert name not in KINDS
         KINDS[name] = Kind(group, make, errors)
@@ -90,7 +93,7 @@ def load_kinds() -> None:
 
 
 def of_group(group: str) -> list[str]:
-    """The names of its kinds."""
+    """Return the names of a group's kinds."""
     return [name for name, found in KINDS.items() if found.group == group]
 
 
@@ -103,11 +106,11 @@ def files(name: str) -> Iterator[File]:
                    tuple(found.backends) if found else ())
 
 
-# ---- each on the twin
+# ---- each file on the twin
 
 
 def outcome(file: File) -> str:
-    """Name of the Error that refuses a file, or "ok"."""
+    """Return the name of the Error that rejects a file, or "ok"."""
     if not file.label.split(":")[0].endswith(".bpte"):
         return exercise.outcome(file.data, file.files, thorough=False)
     try:

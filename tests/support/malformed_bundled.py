@@ -1,4 +1,4 @@
-"""Malformed files: bundled programs, whose test sets the host reads."""
+"""Make malformed bundled programs, whose test sets the host reads."""
 
 import functools
 from pathlib import Path
@@ -110,7 +110,8 @@ def shared():
 
 @kind("bundled", "bundled: the program inside")
 def inside():
-    """No bytes, none that matter, cut off, and another bundle."""
+    """Yield bundles without bytes inside, with irrelevant bytes, cut off, and with another bundle
+    inside."""
     part = bundled_parts()
     program = part.tables["program"]
     for content in (b"", b"x" * 100, program[:7], program[:100], program[: len(program) // 2],

@@ -1,7 +1,7 @@
-"""Malformed files: calls with too few, too many or wrong arguments, of every signature that an operator
-has.
+"""Make malformed calls, with too few, too many or wrong arguments, for every signature of an operator.
 
-A program of a fixture stands for each signature; where no fixture has it, one made of example_calls.
+A program of a fixture stands for each signature. Without such a fixture, a program made of
+example_calls does.
 """
 
 import copy
@@ -15,7 +15,7 @@ from support.flatbuffer_builder import NULL_VALUE, bool_value, double_value, int
 from support.kernel_call import Tensor, Variable
 from support.malformed import EXAMPLE, kind, parts
 
-# What fits where, by the letter of the signature; in lower case None does, too
+# The kinds that fit, by the letter of the signature; a lower-case letter also accepts None
 FITTING = {"T": "Tensor Constant", "O": "Tensor", "C": "Tensor", "E": "Tensor",
            "X": "Tensor", "A": "Tensor Constant",
            "V": "TensorList", "W": "TensorList", "U": "TensorList OptionalTensorList",
@@ -24,11 +24,11 @@ FITTING = {"T": "Tensor Constant", "O": "Tensor", "C": "Tensor", "E": "Tensor",
 NUMBERS = {bool: bool_value, int: int_value, float: double_value, str: string_value,
            type(None): lambda _: NULL_VALUE, Variable: lambda _: int_value(0)}
 CALL = ("execution_plan", 0, "chains", 0, "instructions", 0, "instr_args", 1)
-LARGEST = 6000  # bytes of a fixture that stands for a signature
+LARGEST = 6000  # maximum bytes of a fixture that stands for a signature
 
 
 def signatures():
-    """Signature -> names of its operators."""
+    """Return the names of operators by their signature."""
     found = {}
     for name, number in built_operators().items():
         found.setdefault(operator_signature(number), []).append(name)
@@ -37,7 +37,8 @@ def signatures():
 
 @functools.cache
 def examples():
-    """Operator -> (fixture, index of its plan, of its chain, of its instruction): the smallest one."""
+    """Return (fixture, index of its plan, of its chain, of its instruction) by operator, of the
+    smallest fixture."""
     found = {}
     fixtures = [fixture for fixture in fixture_store.load_all()
                 if not (fixture.refused or fixture.backends or fixture.data)]
@@ -53,8 +54,8 @@ def examples():
 
 
 def others(plan):
-    """A value of every kind, by name: what names others names the plan's first tensor or the Int here.
-    A constant where the plan has one."""
+    """Return a value of every kind, by name. Lists refer to the plan's first tensor or to the Int of
+    the result. A Constant is included if the plan has one."""
     tensors = [value["val"][1] for value in plan["values"] if value["val"][0] == "Tensor"]
     tensor = next(i for i, value in enumerate(plan["values"]) if value["val"][0] == "Tensor")
     planned = [t for t in tensors if t.get("allocation_info") and not t.get("extra_tensor_info")]
@@ -72,8 +73,8 @@ def others(plan):
 
 @functools.cache
 def prepared(signature):
-    """(source, operator, program with the one call and the others behind its values, place of the call,
-    what the others are and their indexes)"""
+    """Return (source, operator, program, place of the call, indexes). The program has one call, with a
+    value of each kind behind its own values; indexes has these by kind."""
     names = signatures()[signature]
     operator = next((name for name in names if name in examples()), None)
     if operator is not None:
@@ -94,7 +95,7 @@ def prepared(signature):
 
 
 def made(operator):
-    """A program with the call of example_calls."""
+    """Return a program with the call of example_calls."""
     values, size = [], 0
 
     def add(argument):
@@ -118,7 +119,7 @@ def made(operator):
 
 
 def listed(argument, items):
-    """A list whose items are values of these indexes."""
+    """Return a list whose items are the values of these indexes."""
     if any(isinstance(item, (np.ndarray, Tensor)) for item in argument):
         optional = any(item is None for item in argument)
         return {"val": ("OptionalTensorList" if optional else "TensorList", {"items": items})}
@@ -136,7 +137,7 @@ def fits(signature, i, what):
 
 @kind("calls", "argument of another kind")
 def another_kind():
-    """One of each two kinds, in turn."""
+    """Yield every second pair of an argument and a value of another kind."""
     turn = 0
     for signature in signatures():
         source, operator, part, place, added = prepared(signature)
@@ -151,7 +152,7 @@ def another_kind():
 
 @kind("calls", "another number of arguments")
 def another_number():
-    """Each left out, none, and one more."""
+    """Yield calls without each argument, without any, and with one more."""
     for signature in signatures():
         source, operator, part, place, _ = prepared(signature)
         arguments = part.get((*place, "args"))

@@ -1,4 +1,4 @@
-"""Unusual files that ExecuTorch accepts by contract. Each loads and runs."""
+"""Make unusual files that ExecuTorch accepts by contract. Each loads and runs."""
 
 import struct
 
@@ -16,14 +16,15 @@ def contract(name):
 
 @contract("no extended header")
 def no_header():
-    """Programs whose constants are in the tables, put together without one."""
+    """Yield programs with constants in their tables, which are written without a header."""
     for name in ("relu", "inline_constants", "add_1"):
         yield name, "none", parts(name).together()
 
 
 @contract("extended header of another length")
 def header_length():
-    """A later version's may be longer; an earlier one's does not say how large the segments are."""
+    """Yield headers of other lengths. A later version's may be longer; an earlier one's lacks the size
+    of the segments."""
     for name in WITH_SEGMENTS:
         yield from header_field(name, "length", (24, 32, 33, 40, 4096), 4)
         data = patched(fixture(name).pte, parts(name).layout.position("length"), struct.pack("<I", 24))
@@ -54,10 +55,11 @@ def padding():
 
 @contract("size of a table in its vtable")
 def table_size():
-    """Nobody reads it: builders let tables of different sizes share a vtable."""
+    """Yield other sizes, which no reader uses: builders let tables of different sizes share a
+    vtable."""
     for name, table in tables():
         if name in ("none_input", "unplanned_state"):
-            continue  # these need more than memory to run
+            continue  # their runs need further memory
         for value, content in numbers(0, 3, 4, 2**16 - 1, size=2):
             yield (name, f"{table.name}: {value}",
                    patched(fixture(name).pte, table.vtable + 2, content))
@@ -65,7 +67,7 @@ def table_size():
 
 @contract("fields in unknown slots")
 def unknown_slots():
-    """A vtable with more slots than the schema has fields, as a later version writes them."""
+    """Yield vtables with more slots than the schema has fields, as a later version writes them."""
     for name in NAMES:
         part = parts(name)
         for table in part.places_of_tables[::7]:
@@ -87,7 +89,7 @@ def jump_to_the_end():
 
 @contract("freed values")
 def free():
-    """Each tensor but the outputs, when all has run."""
+    """Yield a free call behind the last instruction, of each tensor that is not an output."""
     for name in NAMES:
         plan = parts(name).tables["execution_plan"][0]
         tensors = [i for i, value in enumerate(plan["values"]) if value["val"][0] == "Tensor"]
@@ -109,8 +111,8 @@ def nothing():
 
 @contract("what is not read")
 def not_read():
-    """Encodings of containers, inputs and outputs of chains, the version where it is 0, the reserved
-    planned buffer."""
+    """Yield other values of fields that are not read: encodings of containers, inputs and outputs of
+    chains, a version of 0, the reserved planned buffer."""
     for name in NAMES:
         part = parts(name)
         for where in ("ContainerMetadata.encoded_inp_str", "ContainerMetadata.encoded_out_str"):
@@ -128,7 +130,7 @@ def not_read():
 
 @contract("more than is needed")
 def more():
-    """Values, operators, segments and planned memory that nothing names."""
+    """Yield additional values, operators, segments and planned memory that nothing names."""
     for name in NAMES:
         part = parts(name)
 
@@ -152,7 +154,7 @@ def more():
 
 @contract("names that are unusual")
 def names():
-    """A method of any name that can be read is loaded by it."""
+    """Yield methods with any readable name, by which they load."""
     for name in NAMES:
         part = parts(name)
         for value in (b"", b"x" * 5000, "méthode".encode(), b"for ward"):

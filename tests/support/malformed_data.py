@@ -1,4 +1,4 @@
-"""Malformed files: the .ptd files of programs with external tensors."""
+"""Make malformed .ptd files, for programs with external tensors."""
 
 import functools
 
@@ -21,7 +21,7 @@ def data_parts(name):
 
 
 def with_data(name, label, data):
-    """The fixture with another first data file."""
+    """Return the fixture with another first data file."""
     return name, f".ptd: {label}", fixture(name).pte, [data, *fixture(name).data[1:]]
 
 
@@ -75,7 +75,7 @@ def header():
 
 @kind("data", "data file: tables", REFUSED)
 def tables():
-    """Vtables, slots, offsets and lengths of each table of a file."""
+    """Yield other vtables, slots, offsets and lengths of each table of a file."""
     for name in FIXTURES[:2]:
         part = data_parts(name)
         data, seen = part.data, set()
@@ -119,7 +119,7 @@ def version():
 
 @kind("data", "data file: keys", (*REFUSED, "InvalidArgument", "NotFound"))
 def keys():
-    """Null, empty, long, not UTF-8, and all the others: none is that of the tensor."""
+    """Yield keys that are null, empty, long, not UTF-8, or others: none is the tensor's."""
     for name in FIXTURES:
         yield from changed(name, "NamedData.key", (MISSING, b"", LONG, b"\xff\xfe", b"x", b"0\0"))
         for field in ("named_data", "segments"):
@@ -148,7 +148,7 @@ def segments():
 
 @kind("data", "data file: place of constant data", REFUSED)
 def odd():
-    """At no multiple of 4: it is used where it lies."""
+    """Yield data that is not at a multiple of 4, which would be used in place."""
     for name in ("external_two_files", "external_weights"):
         for shift in (1, 2, 3):
             part = data_parts(name)
@@ -203,7 +203,7 @@ def another():
 
 @kind("data", "external tensor that is no such one", (*REFUSED, "InvalidProgram", "NotFound"))
 def program_side():
-    """The program wants another dtype, other sizes or another dim order than the file has."""
+    """Yield programs that need another dtype, other sizes or another dim order than the file has."""
     for name in FIXTURES:
         part = parts(name)
         for extra in part.places("ExtraTensorInfo"):

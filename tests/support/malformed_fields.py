@@ -1,4 +1,4 @@
-"""Malformed files: invalid fields. Enumerations, sizes, dim orders, names, missing fields, and
+"""Make files with invalid fields: enumerations, sizes, dim orders, names, missing fields, and
 instructions without an end."""
 
 from support.file_parts import MISSING
@@ -12,7 +12,7 @@ NO_UTF8 = b"\xff\xfe\x80forward"
 
 
 def edits(name, where, change, only=slice(None)):
-    """(place, bytes) of every place after change(what is there)."""
+    """Yield (place, bytes) of every place after change(table)."""
     part = parts(name)
     for place in list(part.places(where))[only]:
         def edit(tables, place=place):
@@ -32,7 +32,7 @@ def named(place):
 
 @kind("fields", "scalar type", (*INVALID, "NotSupported"))
 def scalar_type():
-    """Numbers that are none or that have no whole bytes."""
+    """Yield numbers of no dtype, and of dtypes without whole bytes."""
     for name in TENSORS:
         yield from changed(name, "Tensor.scalar_type", (
             18, 19, 20, 21, 30, 64, 127, -1, -128), slice(3))
@@ -46,14 +46,14 @@ def shape_dynamism():
 
 @kind("fields", "data location")
 def data_location():
-    """A tensor whose data is neither in the program nor in a data file."""
+    """Yield tensors whose data is neither in the program nor in a data file."""
     for name in ("external_state", "counter_initialized", "unplanned_state"):
         yield from changed(name, "ExtraTensorInfo.location", (2, 3, 127, -1, -128))
 
 
 @kind("fields", "union type", (*INVALID, "InvalidArgument", "NotSupported"))
 def union_type():
-    """None, unknown ones, and for tensors and calls every other one."""
+    """Yield the type None, unknown types, and for tensors and calls every other type."""
     for name in ("add_1", "several_chains", "delegate_two_backends"):
         part = parts(name)
         for table in part.places_of_tables:
@@ -102,7 +102,7 @@ def zero_size():
 
 @kind("fields", "size: another", (*INVALID, "InvalidArgument"))
 def another_size():
-    """One more or less than what the operator needs; the planned memory may end before it."""
+    """Yield one more or less than the operator needs. The planned memory may end before it."""
     for name in ("permute", "linear_5", "softmax_2x2", "cat_channels_last"):
         yield from changed(name, "Tensor.sizes[]", lambda part, place: (
             part.get(place) + 1, max(part.get(place) - 1, 0)), slice(8))
@@ -110,7 +110,7 @@ def another_size():
 
 @kind("fields", "size: elements or bytes overflow 32 bits")
 def overflow():
-    """2**32 elements, as many bytes, one element more than these; so many that 64 bits overflow."""
+    """Yield 2**32 elements, as many bytes, one element more; and numbers that overflow 64 bits."""
     for sizes in ([65536, 65536], [2**30], [2**30 + 1], [2**31 - 1, 2], [2**30, 4], [2**30, 5],
                   [65536, 65537], [2**16, 2**16, 2**16, 2**16], [2**31 - 1] * 3, [2**30] * 16,
                   [2**28 + 1], [2**31 - 1] * 16):
@@ -196,7 +196,7 @@ def empty():
 
 @kind("fields", "tensor without memory", ("InvalidState", *INVALID))
 def without_memory():
-    """Neither planned nor constant, nor an input, an output or a buffer that gets memory later."""
+    """Yield tensors without memory: not planned, not constant, no input, output or unplanned buffer."""
     for name in ("several_chains", "int8_elementwise", "counter_initialized"):
         part = parts(name)
         plan = part.tables["execution_plan"][0]
@@ -226,7 +226,7 @@ def operator_name():
 
 @kind("fields", "name of a method: null, empty, long, not UTF-8", ("NotFound", *INVALID))
 def method_name():
-    """forward is not found any more. What has a readable name loads by that."""
+    """Yield other names. forward is not found; a method with a readable name loads by that name."""
     for name in ("add_1", "linear_5"):
         yield from changed(name, "ExecutionPlan.name", (MISSING, NO_UTF8, b"\x80", b"forward\x1b"))
 
@@ -254,8 +254,8 @@ def jump(condition, destination):
 
 
 def with_jumps(name, jumps):
-    """The program with a False behind its values, and jumps(its index, how many instructions there
-    are) behind the instructions of its first chain."""
+    """Return the program with a False behind its values, and jumps(its index, number of instructions)
+    behind the instructions of its first chain."""
     def change(tables):
         plan = tables["execution_plan"][0]
         plan["values"].append(bool_value(False))
@@ -293,7 +293,7 @@ def empty_instruction():
 
 @kind("fields", "condition that is no bool")
 def condition():
-    """Every other kind of value that the program has."""
+    """Yield conditions that are every other kind of value in the program."""
     for name in CONTROL:
         def others(part, place):
             values = part.tables["execution_plan"][place[1]]["values"]
@@ -354,7 +354,7 @@ def too_much():
 
 @kind("fields", "constants in both places or in none")
 def constant_buffers():
-    """A constant segment and no segment; constants in tables that are not there."""
+    """Yield a constant segment without a segment, and constants in missing tables."""
     for name in CONSTANTS:
         part = parts(name)
         yield (name, "offsets beyond 64 bits",

@@ -1,5 +1,5 @@
-"""Malformed files: indexes of operators, values, instructions, constants, segments, named data and
-delegates; offsets into segments and planned memory."""
+"""Make files with wrong references: indexes of operators, values, instructions, constants, segments,
+named data and delegates; offsets into segments and planned memory."""
 
 from support.file_parts import MISSING
 from support.malformed import INVALID, kind, parts
@@ -17,12 +17,13 @@ def plan_of(part, place):
 
 
 def beyond(count, *others):
-    """Indexes that are none of `count`."""
+    """Return indexes at and beyond `count`."""
     return (count, count + 1, *others)
 
 
 def changed(name, where, values, only=slice(None)):
-    """Every value at every place of `where`; a function of part and place gives the values."""
+    """Yield files with every value at every place of `where`. values: a sequence, or a function of part
+    and place."""
     part = parts(name)
     for place in list(part.places(where))[only]:
         for value in values(part, place) if callable(values) else values:
@@ -32,7 +33,7 @@ def changed(name, where, values, only=slice(None)):
 
 
 def index_of(where, count, names, others=SIGNED, only=slice(None)):
-    """Files in which an index is none of count(plan, part, place)."""
+    """Yield files in which an index is not below count(plan, part, place)."""
     for name in names:
         yield from changed(name, where, lambda part, place: beyond(
             count(plan_of(part, place), part, place), *others), only)
@@ -47,7 +48,7 @@ def n_operators(plan, *_):
 
 
 def n_instructions(plan, part, place):
-    """Behind the end of the chain: one more than a jump may name."""
+    """Return one more than the instructions of the chain, since a jump may go to its end."""
     return 1 + len(part.get(place[:4])["instructions"])
 
 
@@ -78,7 +79,7 @@ def jump_destination():
 
 @kind("references", "jump condition")
 def jump_condition():
-    """No value, and the first of the plan, which is no bool."""
+    """Yield indexes of no value, and of the first value of the plan, which is not a bool."""
     return index_of("JumpFalseCall.cond_value_index", n_values, CONTROL, (*SIGNED, 0))
 
 
@@ -116,7 +117,7 @@ def tensor_list():
 
 @kind("references", "item of a list of optional tensors")
 def optional_list():
-    """Less than 0 stands for None."""
+    """Yield indexes of no value; an index below 0 is None."""
     return index_of("OptionalTensorList.items[]", n_values, ("index_put",), (2**31 - 1,))
 
 
@@ -127,7 +128,7 @@ def int_list():
 
 
 def other_than(plan, kinds):
-    """Indexes of the first value of each kind but these."""
+    """Return indexes of the first value of each kind except these."""
     found = {}
     for i, value in enumerate(plan["values"]):
         found.setdefault(value["val"][0] if "val" in value else None, i)
@@ -154,7 +155,7 @@ def item_no_int():
 
 
 def constants(name):
-    """Places of the tensors that have data of their own."""
+    """Yield the places of the tensors with data of their own."""
     return [place for place in parts(name).places("Tensor.data_buffer_idx")
             if parts(name).get(place[:-1]).get("data_buffer_idx")]
 
@@ -172,7 +173,7 @@ def constant_index():
 
 @kind("references", "constant offset")
 def constant_offset():
-    """Behind the segment, with its end there, beyond 32 and 63 bits, at no multiple of 4."""
+    """Yield offsets behind the segment, at its end, beyond 32 and 63 bits, and at no multiple of 4."""
     for name in CONSTANTS:
         part = parts(name)
         size = part.tables["segments"][part.tables["constant_segment"].get("segment_index", 0)]["size"]
@@ -249,7 +250,7 @@ def mutable_segment():
 
 @kind("references", "segment")
 def segment():
-    """Its offset or its end behind the file, beyond 32 and 63 bits."""
+    """Yield an offset or an end behind the file, or beyond 32 and 63 bits."""
     for name in (*CONSTANTS, "counter_initialized", "delegate_two_backends", "delegate_named_data"):
         part = parts(name)
         rest = len(part.segments)
@@ -265,7 +266,7 @@ def segment():
 
 @kind("references", "planned buffer")
 def planned_buffer():
-    """0 is reserved."""
+    """Yield buffers that do not exist, and 0, which is reserved."""
     for name in ("add_1", "planned_in_two", "several_chains"):
         part = parts(name)
         count = len(part.tables["execution_plan"][0]["non_const_buffer_sizes"])
@@ -330,7 +331,7 @@ def processed():
 
 @kind("references", "place of processed data", ("Internal", "NotFound", *INVALID))
 def processed_place():
-    """Neither in the tables nor in a segment, and the other one of the two."""
+    """Yield locations other than tables and segments."""
     for name in DELEGATED:
         yield from changed(name, "BackendDelegateDataReference.location", (2, 3, 127, -1, -128))
 

@@ -1,4 +1,4 @@
-"""Malformed files: length, header and the structure of the tables."""
+"""Make files with wrong lengths, headers and structures of tables."""
 
 import struct
 
@@ -6,7 +6,7 @@ from support.file_parts import ALIGNMENT, patched
 from support.flatbuffer_builder import SIZES
 from support.malformed import INVALID, fixture, kind, parts
 
-# Together they have every table and field that a fixture has
+# Together these have every table and field of all fixtures
 FIXTURES = ("relu", "gelu", "leaky_relu", "constant_pad_negative", "silu", "cat_channels_last",
             "none_input", "embedding", "avg_pool2d", "inline_constants", "unplanned_state",
             "external_state", "dynamic_unplanned_io", "counter_initialized", "delegate_two_backends",
@@ -17,7 +17,7 @@ MAX32, MAX64 = 2**32 - 1, 2**64 - 1
 
 
 def tables():
-    """(fixture, table): the first of each name."""
+    """Yield (fixture, table) of the first table of each name."""
     seen = set()
     for name in FIXTURES:
         for table in parts(name).places_of_tables:
@@ -27,7 +27,7 @@ def tables():
 
 
 def fields():
-    """(fixture, table, field): the first of each field of each table."""
+    """Yield (fixture, table, field) of the first of each field of each table."""
     seen = set()
     for name in FIXTURES:
         for table in parts(name).places_of_tables:
@@ -38,7 +38,7 @@ def fields():
 
 
 def numbers(*values, size=4):
-    """(value, its bytes), each modulo 2 to its size in bits."""
+    """Return (value, its bytes), each modulo 2 to its size in bits."""
     return [(value, (value % 256**size).to_bytes(size, "little")) for value in values]
 
 
@@ -55,7 +55,8 @@ def target(data, field):
 
 @kind("tables", "truncated")
 def truncated():
-    """In and behind the identifier, the header, each table, vtable and vector, and the segments."""
+    """Yield files cut in and behind the identifier, the header, each table, vtable and vector, and the
+    segments."""
     for name in ("relu", "inline_constants", *WITH_SEGMENTS):
         part = parts(name)
         ends = {0, 1, 3, 4, 7, 8, 9, 11, 12, 15, 16, 23, 24, 31, 32, 39, 40, len(part.data) - 1}
@@ -87,7 +88,7 @@ def header_field(name, field, values, size=8):
 
 @kind("tables", "header: magic")
 def magic():
-    """Without a header there are no segments, and these programs need theirs."""
+    """Yield other magics. Without a header there are no segments, which these programs need."""
     for name in WITH_SEGMENTS:
         for text in (b"eh01", b"EH00", b"\0\0\0\0", b"FH01"):
             yield name, str(text), patched(fixture(name).pte, 8, text)
@@ -159,7 +160,7 @@ def vtable_size():
 
 @kind("tables", "slot offset")
 def slot_offset():
-    """To the table's own offset of its vtable, and behind the file."""
+    """Yield offsets to the table's own offset of its vtable, and behind the file."""
     for name, table, field in fields():
         for value, content in numbers(1, 2, 3, 0xFFFC, 0xFFFF, size=2):
             yield (name, f"{table.name}.{field.name}: {value:#x}",
@@ -178,7 +179,8 @@ def slot_offset_odd():
 
 @kind("tables", "offset of a table, vector or string")
 def offset():
-    """Null, to itself, odd, behind the file, backwards: to its own table and to the start."""
+    """Yield offsets that are null, odd, behind the file, to themselves, or backwards to their own table
+    and the start."""
     for name, table, field in fields():
         if not is_offset(field):
             continue
@@ -193,7 +195,7 @@ def offset():
 
 @kind("tables", "offset of an item")
 def item_offset():
-    """Cycles among them: to the table that has the vector, and to the root."""
+    """Yield offsets to no table, among them cycles: to the table with the vector, and to the root."""
     for name, table, field in fields():
         if field.kind[0] != "[" or not field.kind[1].isupper():
             continue
@@ -210,7 +212,7 @@ def item_offset():
 
 @kind("tables", "length of a vector or string")
 def length():
-    """One item more than there is room for, and huge lengths."""
+    """Yield one item more than there is room for, and huge lengths."""
     for name, table, field in fields():
         if field.kind[0] != "[" and field.kind != "string":
             continue
@@ -235,7 +237,7 @@ def unterminated():
 
 @kind("tables", "misaligned vector or string")
 def misaligned():
-    """A copy of it behind the tables, where nothing else is wrong with it."""
+    """Yield files with an unaligned copy behind the tables, and no other fault."""
     for name, table, field in fields():
         if field.kind != "string" and not (field.kind[0] == "[" and field.kind[1].islower()):
             continue
@@ -249,7 +251,7 @@ def misaligned():
                    patched(data, field.position, (at - field.position).to_bytes(4, "little")))
 
 
-# Of no consequence, or another valid program
+# Without consequence, or another valid program
 OVERLAPS = {("inputs", "non_const_buffer_sizes"), ("outputs", "non_const_buffer_sizes"),
             ("chains", "operators")}
 UNREAD = {"container_meta_type", "delegates"}
@@ -257,7 +259,7 @@ UNREAD = {"container_meta_type", "delegates"}
 
 @kind("tables", "overlapping tables", (*INVALID, "InvalidArgument", "NotFound", "NotSupported"))
 def overlapping():
-    """Each field that refers to something refers to what another one of its table does."""
+    """Yield tables in which a field refers to the target of another field."""
     for name, table in tables():
         if table.name not in ("ExecutionPlan", "Tensor"):
             continue
@@ -273,7 +275,7 @@ def overlapping():
 
 @kind("tables", "tables shared again and again")
 def shared():
-    """Many times more of them than the file has bytes."""
+    """Yield far more tables, by references, than the file has bytes."""
     for name in ("relu", "linear_5", "several_chains"):
         for plans, chains, instructions in ((1000, 1000, 1000), (1, 3000, 3000), (3000, 1, 3000)):
             def change(tables, counts=(plans, chains, instructions)):

@@ -48,7 +48,7 @@ for i in range(method.outputs_size()):
 
 
 def mpremote(port):
-    """call(arguments) -> what mpremote prints; status: the exit status to expect."""
+    """Return call(arguments), which returns mpremote's output. status: the expected exit status."""
     def call(*arguments, status=0):
         command = [sys.executable, "-m", "mpremote", "connect", port, *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -59,8 +59,8 @@ def mpremote(port):
 
 
 def run(mpremote, model, path, inputs, folders=(".frozen",)):
-    """Loads and executes what the expression `model` is on the board, the file at `path` for the twin:
-    {what is printed: values}, and the twin's result. folders: sys.path of the board."""
+    """Load and execute the board's expression `model`, and on the twin the file at `path`. Return
+    {name: printed values}, and the twin's result. folders: sys.path of the board."""
     result = twin.run(Request(path.read_bytes(), path.name, inputs))
     assert result.code == 0
     script = SCRIPT.format(

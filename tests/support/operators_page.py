@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Write the tables of docs/operators.md: each operator, the dtypes that its kernel supports, and its
-error for the others. Kernels are called to find out."""
+error for the others. The program calls the kernels to find these."""
 
 import dataclasses
 import itertools
@@ -18,7 +18,7 @@ from support.example_calls import EXAMPLES  # noqa: E402
 from support.kernel_call import DTYPES, Call, KernelError, Tensor  # noqa: E402
 
 PAGE = ROOT / "docs" / "operators.md"
-# What ExecuTorch's runtime registers, as pip installs it: tests/conformance compares
+# Operators that ExecuTorch's runtime registers, as pip installs it; tests/conformance compares them
 EXECUTORCH = Path(__file__).with_name("executorch_operators.txt").read_text().split()
 PLACE = re.compile(r"(<!-- (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -26,7 +26,7 @@ BFLOAT16 = 15
 GROUPS = {"integers": ("uint8", "int8", "int16", "int32", "int64"),
           "floats": ("float16", "bfloat16", "float32", "float64")}
 ALL = ("bool", *GROUPS["integers"], *GROUPS["floats"], "complex64")
-MAIN = {"aten::where.self_out": 1}  # the tensor whose dtype counts, if it is not the first
+MAIN = {"aten::where.self_out": 1}  # the tensor that selects the dtype, if it is not the first
 
 
 def array_of(value):
@@ -38,13 +38,13 @@ def is_tensor(value):
 
 
 def tensors(arguments):
-    """All tensors among the arguments, those of lists, too."""
+    """Return all tensors among the arguments, including those in lists."""
     for argument in arguments:
         yield from filter(is_tensor, argument if isinstance(argument, list | tuple) else [argument])
 
 
 def cast(value, dtype):
-    """A tensor or array with its elements in a dtype, none of which becomes 0."""
+    """Return a tensor or array with its elements in a dtype; none of them becomes 0."""
     array = array_of(value)
     array = array if dtype == "complex64" else array.real
     if dtype == "bfloat16":
@@ -59,7 +59,8 @@ def cast(value, dtype):
 
 
 def converted(arguments, dtype_of):
-    """The arguments, with tensors in the dtypes that `dtype_of` gives; None leaves one as it is."""
+    """Return the arguments, with tensors in the dtypes of `dtype_of`; None leaves a tensor
+    unchanged."""
     made = {}
 
     def convert(value):
@@ -78,7 +79,8 @@ def converted(arguments, dtype_of):
 
 
 def refusal(operator, dtype):
-    """Return the text of the error with which an operator refuses a dtype; None if it takes it."""
+    """Return the text of the error with which an operator rejects a dtype, or None if it supports the
+    dtype."""
     arguments = EXAMPLES[operator]
     signature = operator_signature(built_operators()[operator])
     main = list(tensors(arguments))[MAIN.get(operator, 0)]
@@ -107,7 +109,7 @@ def refusal(operator, dtype):
 
 
 def listed(dtypes):
-    """The names of dtypes, in groups where all of one are there."""
+    """Return the names of dtypes, with the name of a group if it is complete."""
     left = [dtype for dtype in ALL if dtype in dtypes]
     if len(left) == len(ALL):
         return "all"
@@ -136,7 +138,7 @@ def table(operators):
 
 
 def page():
-    """The text of the page, with new tables."""
+    """Return the text of the page, with new tables."""
     known = sorted(built_operators())
     places = {
         "executorch": [name for name in EXECUTORCH if not name.startswith("executorch_prim::")],

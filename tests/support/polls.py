@@ -6,7 +6,7 @@ ENDED = 0x14  # an error code that no kernel returns
 
 
 class Polls:
-    """The answers of context->poll, `count` times: an error from the `last`-th time on."""
+    """Count and answer context->poll: with an error from the `last`-th call on."""
 
     def __init__(self, last=None):
         self.count, self.last = 0, last

@@ -1,4 +1,4 @@
-"""Make small programs for the tests with flatbuffer_builder, also programs that no exporter would
+"""Make small programs for the tests with flatbuffer_builder, among them programs that no exporter would
 write."""
 
 import copy
@@ -11,7 +11,7 @@ HEADER = 32  # bytes of the extended header
 
 
 def tensor(sizes, offset=None, memory_id=1, dtype=FLOAT, **fields):
-    """A tensor value, planned where an offset is given; the dim order is the sizes'."""
+    """Return a tensor value, planned if it has an offset, with the dim order of the sizes."""
     found = {"scalar_type": dtype, "sizes": list(sizes), "dim_order": list(range(len(sizes)))}
     if offset is not None:
         found["allocation_info"] = {"memory_id": memory_id, "memory_offset_low": offset}
@@ -19,8 +19,8 @@ def tensor(sizes, offset=None, memory_id=1, dtype=FLOAT, **fields):
 
 
 def names_result(signature):
-    """True of an operator behind whose arguments a call names what it returns: of all but those of the
-    runtime itself."""
+    """Return True for an operator whose calls name the result behind the arguments: for all but the
+    operators of the runtime itself."""
     return signature[-1] not in "NAI"
 
 
@@ -42,13 +42,13 @@ def delegate_call(index, *args):
 
 
 def operator(name):
-    """"aten::add.out" """
+    """Return the operator of a name such as "aten::add.out"."""
     base, _, overload = name.partition(".")
     return {"name": base, "overload": overload}
 
 
 def plan(values, instructions, operators, inputs, outputs, planned, **fields):
-    """An execution plan named forward; `planned` has the sizes of the planned buffers."""
+    """Return an execution plan named forward. `planned`: sizes of the planned buffers."""
     return {"name": "forward", "values": values, "inputs": inputs, "outputs": outputs,
             "chains": [{"inputs": inputs, "outputs": outputs, "instructions": instructions}],
             "operators": [operator(name) for name in operators],
@@ -56,7 +56,8 @@ def plan(values, instructions, operators, inputs, outputs, planned, **fields):
 
 
 def relu_plan():
-    """out = relu(x), of four floats: x at 0 and out at 16 of a planned buffer of 32 bytes."""
+    """Return out = relu(x) of four floats, with x at 0 and out at 16 of a planned buffer of 32
+    bytes."""
     return plan([tensor([4], 0), tensor([4], 16)], [call(0, 0, 1, 1)], ["aten::relu.out"], [0], [1],
                 [32])
 
@@ -66,7 +67,8 @@ def program(*plans, **fields):
 
 
 def with_segments(flat, data, base=None):
-    """A program with an extended header, and behind its tables the bytes of its segments."""
+    """Return a program with an extended header, and with the bytes of its segments behind its
+    tables."""
     root = int.from_bytes(flat[:4], "little") + HEADER
     end = len(flat) + HEADER
     base = -(-end // 16) * 16 if base is None else base
@@ -76,20 +78,20 @@ def with_segments(flat, data, base=None):
 
 
 def external_tensor(sizes, name="w", offset=None, **fields):
-    """A tensor whose data, or initial value if it is planned, is in a .ptd file under a name."""
+    """Return a tensor whose data, or initial value if it is planned, is in a .ptd file under a name."""
     return tensor(sizes, offset, extra_tensor_info={"fully_qualified_name": name, "location": 1},
                   **fields)
 
 
 def external_relu(**fields):
-    """out = relu(w), of four external floats; value 0 is w."""
+    """Return out = relu(w), of four external floats; value 0 is w."""
     changed = relu_plan() | {"inputs": []}
     changed["values"] = [external_tensor([4], **fields), tensor([4], 16)]
     return program(changed)
 
 
 def two_buffers():
-    """relu_plan with x in planned buffer 0 and out in planned buffer 1."""
+    """Return relu_plan with x in planned buffer 0 and out in planned buffer 1."""
     changed = relu_plan() | {"non_const_buffer_sizes": [0, 16, 48]}
     changed["values"] = [tensor([4], 0), tensor([4], 32, memory_id=2)]
     return program(changed)

@@ -1,5 +1,5 @@
 """List the parts of a .ptm file that other versions of picotorch have to read, besides the records:
-variants of calls, and constants packed for each core. ptm.lock has them for the fixtures.
+variants of calls, and constants packed for each core. ptm.lock lists them for the fixtures.
 
     PYTHONPATH=tests .venv/bin/python -m support.ptm_format
 
@@ -22,8 +22,8 @@ CORES = ("cortex-m0plus", "cortex-m4")
 
 
 def line_of(name: str, method: str, program, data_map) -> str:
-    """Return the line of a fixture's method: the shortcut of each call, a digest of the packed weights
-    for each core."""
+    """Return the line of a fixture's method: the variant of each call, and a digest of the packed
+    weights for each core."""
     plain = load(program, method, data_map, None)
     calls = "".join(f"{one.op >> 4:x}" for one, _ in plain.instructions() if is_call(one))
     digests = [_digest(load(program, method, data_map, core).packed()[0]) for core in CORES]
@@ -38,7 +38,7 @@ def _digest(packed):
 
 
 def lines_of(name: str) -> list[str]:
-    """Return the lines of a fixture's methods; none where it cannot be compiled."""
+    """Return the lines of a fixture's methods, or none if it cannot be compiled."""
     fixture = fixture_store.load(name)
     program, data_map = twin.open_program(fixture.pte), twin.open_data(fixture.data)
     try:

@@ -1,4 +1,4 @@
-"""PyTorch's dtype promotion, written out for the references of kernels."""
+"""Compute PyTorch's dtype promotion, for the references of kernels."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def category(dtype):
 
 
 def promote(a, b):
-    """The dtype of two tensors that both have dims, or both none."""
+    """Return the dtype of two tensors that both have dims, or both none."""
     if "float64" in (a, b):
         return "float64"
     if "float32" in (a, b):
@@ -21,7 +21,7 @@ def promote(a, b):
 
 
 def result_dtype(x, y):
-    """The dtype two arrays or Python numbers promote to; a 0-d array counts by its category."""
+    """Return the dtype of two arrays or Python numbers; a 0-d array counts by its category."""
     if not isinstance(y, np.ndarray):
         alone = {bool: "bool", int: "int64", float: "float32"}[type(y)]
         return alone if category(alone) > category(x.dtype) else str(x.dtype)
@@ -35,12 +35,13 @@ def result_dtype(x, y):
 
 
 def floating(dtype):
-    """The dtype that functions of floating numbers compute in."""
+    """Return the dtype in which functions of floating numbers compute."""
     return dtype if category(dtype) == category("float32") else "float32"
 
 
 def values(rng, shape, dtype):
-    """Random elements; of floating dtypes some are zeros, infinities, NaN, subnormal, halves."""
+    """Return random elements; floating ones include zeros, infinities, NaN, subnormal numbers and
+    halves."""
     dtype, n = np.dtype(dtype), int(np.prod(shape))
     if dtype.kind == "f":
         special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, 0.5, -2.5, 3e38]

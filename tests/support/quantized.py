@@ -1,4 +1,4 @@
-"""Quantization in numpy, as ExecuTorch's kernels compute it: in float32."""
+"""Quantize in numpy as ExecuTorch's kernels do, in float32."""
 
 import numpy as np
 from support.kernel_call import DTYPES
@@ -11,7 +11,7 @@ def limits(dtype):
 
 
 def quantize(x, scale, zero_point, low, high, dtype):
-    """scale and zero_point: numbers, or arrays that broadcast."""
+    """Quantize x. scale and zero_point: numbers, or arrays that broadcast."""
     inverse = np.float32(1) / np.asarray(scale, "float32")
     rounded = np.rint(x * inverse) + np.asarray(zero_point, "int32").astype("float32")
     return np.clip(np.nan_to_num(rounded.astype("float64"), nan=0.0), low, high).astype(dtype)
@@ -30,7 +30,7 @@ def code(dtype):
 
 
 def requantize(value, multiplier, shift):
-    """value * multiplier * 2^(shift - 31), rounded twice: half up, then half away from zero."""
+    """Return value * multiplier * 2^(shift - 31), rounded twice: half up, then half away from zero."""
     value, multiplier, shift = np.broadcast_arrays(*(np.asarray(a, "int64")
                                                      for a in (value, multiplier, shift)))
     left = np.clip(shift, 0, 63).astype("uint64")
@@ -43,13 +43,13 @@ def requantize(value, multiplier, shift):
 
 
 def finish(sums, multipliers, shifts, offset, low, high):
-    """The int8 outputs of sums whose last dim is the channels."""
+    """Return the int8 outputs of sums whose last dim is the channels."""
     values = (requantize(sums, multipliers, shifts).astype("int64") + offset).astype("int32")
     return np.clip(values, low, high).astype("int8")
 
 
 def windows(x, kernel, stride, padding, dilation):
-    """(batch, rows, columns, kernel height, kernel width, channels) of an NCHW image."""
+    """Return (batch, rows, columns, kernel height, kernel width, channels) of an NCHW image."""
     padded = np.pad(x, [(0, 0), (0, 0), *([p, p] for p in padding)])
     places = []
     for d in range(2):
@@ -62,7 +62,7 @@ def windows(x, kernel, stride, padding, dilation):
 
 def conv2d(x, w, bias, stride, padding, dilation, in_offset, out_offset, multipliers, shifts, low,
            high):
-    """w: (outputs, height, width, channels of a group)."""
+    """Compute a convolution. w: (outputs, height, width, channels of a group)."""
     patches = windows(x.astype("int64") + in_offset, w.shape[1:3], stride, padding, dilation)
     groups = x.shape[1] // w.shape[3]
     sums = [np.einsum("brcyxi,oyxi->brco", part, weights) for part, weights in
@@ -73,7 +73,7 @@ def conv2d(x, w, bias, stride, padding, dilation, in_offset, out_offset, multipl
 
 def depthwise_conv2d(x, w, bias, stride, padding, dilation, multiplier, in_offset, out_offset,
                      multipliers, shifts, low, high):
-    """w: (1, height, width, channels * multiplier)."""
+    """Compute a depthwise convolution. w: (1, height, width, channels * multiplier)."""
     grouped = w.transpose(3, 1, 2, 0)
     return conv2d(x, grouped, bias, stride, padding, dilation, in_offset, out_offset, multipliers,
                   shifts, low, high)
@@ -81,7 +81,8 @@ def depthwise_conv2d(x, w, bias, stride, padding, dilation, multiplier, in_offse
 
 def linear(x, w, bias, kernel_sum, in_offset, weight_offset, out_offset, multipliers, shifts, high,
            low):
-    """A kernel_sum, which has the input's offset in it, is added without wrapping around."""
+    """Compute a linear layer. A kernel_sum, which includes the input's offset, is added without
+    wrapping around."""
     sums = (x.astype("int64") + (in_offset if kernel_sum is None else 0)) @ \
         (w.astype("int64") + weight_offset).T
     if kernel_sum is not None:

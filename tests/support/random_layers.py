@@ -1,5 +1,5 @@
-"""Make calls of convolutions and matrix products with random shapes and numbers: each function returns
-the operator and its arguments, for support.kernel_call.call, the same for a seed."""
+"""Make calls of convolutions and matrix products with random shapes and numbers. Each function returns
+the operator and its arguments, for support.kernel_call.call, the same ones for a seed."""
 
 import numpy as np
 from support.kernel_call import Tensor, channels_last
@@ -13,7 +13,7 @@ EXTREME_FLOATS = (0, -0.0, 1, -1, 1e-45, -1e-45, 1e-38, -1e-23, 1e-23, 2e38, -2e
 
 
 class Numbers:
-    """Random arguments; `extreme`: of the largest sizes and at limits."""
+    """Random arguments. `extreme`: of the largest sizes and at limits."""
 
     def __init__(self, seed):
         self.rng = np.random.default_rng(seed)
@@ -34,11 +34,11 @@ class Numbers:
         return channels_last(self.int8(*sizes))
 
     def weights(self, *sizes):
-        """At the end of what may be read."""
+        """Return weights at the end of readable memory."""
         return Tensor(self.int8(*sizes), constant=True, last=True)
 
     def requantization(self, n, depth):
-        """Bias, multipliers, shifts of n channels."""
+        """Return bias, multipliers and shifts of n channels."""
         if self.extreme:
             shifts = SHIFTS if self(0, 3) else (*SHIFTS, *WITHOUT_VECTORS)
             return [np.array([self.choice(values) for _ in range(n)], np.int32)
@@ -48,7 +48,7 @@ class Numbers:
             (-9999, 9999), (1 << 30, 1 << 31), (shift - 1, shift + 2))]
 
     def floats(self, *sizes):
-        """At the end of what may be read. Extreme ones overflow, and are subnormal."""
+        """Return floats at the end of readable memory. Extreme ones overflow or are subnormal."""
         if self.extreme:
             found = self.rng.choice(np.array(EXTREME_FLOATS, np.float32), sizes)
         else:
@@ -73,7 +73,7 @@ def convolution(seed):
     size = [d * (k - 1) + n(1, 7) for d, k in zip(dilation, kernel, strict=True)]
     depth = channels * kernel[0] * kernel[1]
     bias, *scales = n.requantization(groups * outputs, depth)
-    # what the program brings: nothing, the least, and more
+    # the program's scratch tensor has no memory, the minimum, or more
     scratch = Tensor(np.zeros(n.choice([0, 4 * (depth + 3 & ~3), 99 * depth]), np.uint8), scratch=True)
     out = n.image(n(1, 2), groups * outputs, *windows(size, kernel, stride, padding, dilation))
     return ("cortex_m::quantized_conv2d.out", n.image(out.array.shape[0], groups * channels, *size),
@@ -113,7 +113,7 @@ def float_convolution(seed):
     groups, outputs = n.choice([1, 1, 2]), n(1, 20)
     inputs = n(1, 5)
     kernel, stride, padding, dilation = n.choice([
-        ((3, 3), [n(1, 2), 1], [1, 1], [1, 1]),  # which lines are padded for
+        ((3, 3), [n(1, 2), 1], [1, 1], [1, 1]),  # shapes with padded lines
         ((1, 1), [n(1, 2), n(1, 3)], [0, 0], [1, 1]),
         ((2, 5), [1, n(1, 2)], [n(0, 1), n(0, 2)], [1, n(1, 2)])])
     size = [d * (k - 1) + n(1, maximum)

@@ -4,7 +4,7 @@ import numpy as np
 
 
 def scatter(x):
-    """As pt_scatter_bits: of MurmurHash3."""
+    """Scatter bits as pt_scatter_bits does, by the function of MurmurHash3."""
     x = x.astype(np.uint64)
     x = (x ^ x >> np.uint64(16)) * np.uint64(0x85EBCA6B) & np.uint64(0xFFFFFFFF)
     x = (x ^ x >> np.uint64(13)) * np.uint64(0xC2B2AE35) & np.uint64(0xFFFFFFFF)
@@ -12,18 +12,19 @@ def scatter(x):
 
 
 def random_bits(n, seed=0, first=0):
-    """Numbers `first` to `first + n - 1` of a seed."""
+    """Return the numbers `first` to `first + n - 1` of a seed."""
     counts = np.arange(first + 1, first + n + 1, dtype=np.uint64) * np.uint64(0x9E3779B9)
     return scatter((scatter(np.array(seed)) + counts) & np.uint64(0xFFFFFFFF))
 
 
 def uniform(n, seed=0, first=0, kept_bits=24):
-    """The first of each number's bits, from 0 to below 1, as float32s."""
+    """Convert the first bits of each number to float32s from 0 to below 1."""
     kept = random_bits(n, seed, first) >> np.uint64(32 - kept_bits)
     return (kept / 2**kept_bits).astype(np.float32)
 
 
 def normal(n):
-    """Box and Muller's first half of pairs of uniform numbers, as float64s."""
+    """Return normally distributed float64s: the first half of Box and Muller's results for pairs of
+    uniform numbers."""
     u = uniform(2 * n).astype(float).reshape(-1, 2)
     return np.sqrt(-2 * np.log(1 - u[:, 0])) * np.cos(2 * np.pi * u[:, 1])

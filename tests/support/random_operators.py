@@ -1,7 +1,7 @@
-"""Make random calls of the int8 operators, by class, from fixed seeds: for tests on every core.
+"""Make random calls of the int8 operators, by class, from fixed seeds, for tests on every core.
 
-They stay within the limits of a program, not within the habits of exporters: channels that are no
-multiple of anything, kernels larger than the input, groups and dilation, offsets and multipliers at
+They stay within the limits of a program, but not within the habits of exporters: numbers of channels
+without a common divisor, kernels larger than the input, groups and dilation, offsets and multipliers at
 their limits, sums that wrap around, scratch tensors of any size, data at any multiple of 4.
 """
 
@@ -32,11 +32,11 @@ class Draw:
         return self.int(1, 100) <= percent
 
     def shift(self):
-        """Most data is aligned; all of it to 4, as the loader sees to."""
+        """Return a shift. Most data is aligned; all of it to 4, as the loader ensures."""
         return self.pick(4, 8, 12) if self.chance(25) else 0
 
     def place(self):
-        """Options of an input: one of them may lie at the end of what can be read."""
+        """Return options of an input. One input of a call may lie at the end of readable memory."""
         if self.has_last or not self.chance(25):
             return {"shift": self.shift()}
         self.has_last = True
@@ -66,7 +66,7 @@ class Draw:
         return Tensor(np.asarray(values, np.int64).astype(np.int32), constant=True, **self.place())
 
     def scratch(self, wanted):
-        """A tensor of the size that exporters give it, none, or any."""
+        """Return a scratch tensor of the size that exporters give it, of none, or of any."""
         size = self.pick(0, wanted, wanted, self.int(0, 2 * wanted + 64))
         return Tensor(np.zeros(size, np.uint8), scratch=True, shift=self.shift())
 
@@ -77,7 +77,8 @@ class Draw:
         return self.pick(low, high, low + 1, high - 1, 0, self.int(low, high), self.int(low, high))
 
     def far_offset(self, low=-128, high=127):
-        """Mostly as offset(): what is added in int32 may be any of -255..255."""
+        """Return an offset, mostly as offset() does. An offset that int32 additions use may be any of
+        -255..255."""
         return self.pick(-255, 255, self.int(-255, 255)) if self.chance(10) else self.offset(low, high)
 
     def activation(self):
@@ -95,13 +96,13 @@ class Draw:
         return self.pick(self.int(-12, -1), self.int(-12, -4), 0, -1, -30, self.int(lowest, highest))
 
     def scale(self, low, high):
-        """Multiplier and shift, mostly with a shift that gives values between the limits."""
+        """Return multiplier and shift, mostly with a shift that gives values between the limits."""
         if self.chance(75):
             return self.int(1 << 30, INT32_MAX), self.int(low, high)
         return self.multiplier(), self.right_shift(-62)
 
     def per_channel(self, n, depth):
-        """Bias, multipliers and shifts. Most layers are as quantizers make them."""
+        """Return bias, multipliers and shifts, mostly with a quantizer's typical values."""
         bias = self.random.integers(-5000, 5000, n)
         multipliers = self.random.integers(1 << 30, INT32_MAX, n)
         shifts = self.random.integers(-11, -5, n) if depth > 8 else self.random.integers(-8, -1, n)
@@ -126,7 +127,7 @@ class Draw:
         return 0 if self.chance(2) else self.pick(1, 1, 2)
 
     def window_of_three(self, size):
-        """As window(), mostly as networks have it."""
+        """Return a window as window() does, mostly with a typical network's values."""
         while True:
             stride, padding = self.pick(1, 2), self.pick(1, 1, 1, 0, 2)
             dilation = self.pick(1, 1, 1, 1, 2, 3)
@@ -135,7 +136,7 @@ class Draw:
                 return 3, stride, padding, dilation, outputs
 
     def window(self, size, largest):
-        """Kernel, stride, padding, dilation and number of outputs along a dim."""
+        """Return kernel, stride, padding, dilation and number of outputs along a dim."""
         while True:
             kernel, stride = self.int(1, largest), self.pick(1, 1, 1, 2, 2, 3)
             padding = self.pick(0, kernel // 2, self.int(0, kernel))
@@ -243,7 +244,8 @@ def elementwise_sizes(draw):
 
 
 def operands(draw):
-    """Two of equal sizes, or one of them with a value for each channel; and the output."""
+    """Return two operands of equal sizes, or one of them with a value for each channel, and the
+    output."""
     sizes = elementwise_sizes(draw)
     order = CHANNELS_LAST if len(sizes) == 4 else None
     x, y = draw.tensor(*sizes, order=order), draw.tensor(*sizes, order=order)
@@ -293,7 +295,7 @@ LIMITS = {np.int8: (-128, 127, 1), np.uint8: (0, 255, 0), np.int16: (-32768, 327
 
 
 def floats(draw, scale, sizes):
-    """Multiples of half the scale, so that there are ties; and what is no usual number."""
+    """Return multiples of half the scale, so that there are ties, and special floats."""
     values = draw.random.integers(-600, 600, sizes) * np.float32(scale) / 2
     odd = [np.nan, np.inf, -np.inf, 3e38, -3e38, 1e-45, -0.0, 2.0**31 * scale, -(2.0**31) * scale]
     with np.errstate(over="ignore"):
@@ -326,7 +328,7 @@ def dequantize(draw):
 
 
 def pool(draw):
-    """Arguments common to both poolings; ceil mode for average pooling."""
+    """Return arguments common to both poolings, and ceil mode for average pooling."""
     channels, sizes = draw.channels(), [draw.int(1, 9), draw.int(1, 9)]
     ceil = draw.chance(20)
     while True:
@@ -411,12 +413,12 @@ NAMES = {make.__name__: make for make in CLASSES}
 
 @functools.cache
 def cases(name):
-    """All cases of a class."""
+    """Return all cases of a class."""
     make = NAMES[name]
     return [make(Draw([seed, *map(ord, name)])) for seed in range(CLASSES[make])]
 
 
 def dynamic_cases(name):
-    """Some of the cases of a class with dynamic outputs."""
+    """Return some of the cases of a class with dynamic outputs."""
     return [case.dynamic(SPARE if i % 2 else 0) for i, case in enumerate(cases(name)[::5])]
 

@@ -1,4 +1,4 @@
-"""Recordings of a human voice: the names of loudspeakers in Debian's package alsa-utils.
+"""Read recordings of a human voice: the names of loudspeakers in Debian's package alsa-utils.
 
     audio = spoken("Front_Left")      # float32, (8000,), a second at 8 kHz, -1 to 1
 
@@ -21,7 +21,7 @@ def are_installed():
 
 
 def recorded(name):
-    """The whole recording at 8 kHz, float32."""
+    """Return the whole recording at 8 kHz, float32."""
     with wave.open(str(FOLDER / f"{name}.wav")) as file:
         step, rest = divmod(file.getframerate(), RATE)
         assert (rest, file.getnchannels(), file.getsampwidth()) == (0, 1, 2)
@@ -32,13 +32,14 @@ def recorded(name):
 
 
 def loudest_second(audio):
-    """Index of the first sample of the second with the most energy; 0 for less than a second."""
+    """Return the index of the first sample of the second with the most energy; 0 for less than a
+    second."""
     energy = np.concatenate([[0], np.cumsum(audio.astype("float64") ** 2)])
     return int(np.argmax(energy[RATE:] - energy[:-RATE])) if len(audio) > RATE else 0
 
 
 def second(audio, start):
-    """A second from sample `start`, zeros before and after the recording."""
+    """Return a second from sample `start`, with zeros before and after the recording."""
     start = int(start)
     padded = np.pad(audio, (max(0, -start), max(0, start + RATE - len(audio))))
     return padded[max(0, start) :][:RATE]

@@ -1,11 +1,11 @@
-"""Write records of a method in a test, to check and run them by the core: for tests of kernels.
+"""Write records of a method, and check and run them by the core, for tests of kernels.
 
-context = Context()
-context.set_memory(POOL, pool)          # a pt_method_record at 0, and the records that it refers to
-context.put_method(...)
-code = context.check(0)
-context.start(0)
-code = context.execute()
+    context = Context()
+    context.set_memory(POOL, pool)          # a pt_method_record at 0, and the records that it refers to
+    context.put_method(...)
+    code = context.check(0)
+    context.start(0)
+    code = context.execute()
 """
 
 import struct
@@ -23,17 +23,17 @@ METHOD_BYTES = METHOD.size
 
 
 def reference(memory, offset):
-    """A 32-bit reference to a byte offset, a multiple of 4, in a memory."""
+    """Return a 32-bit reference to a byte offset, a multiple of 4, in a memory."""
     return memory << 25 | offset >> 2
 
 
 def verify(program):
-    """-1, or the position at which the structure of a program's tables is wrong."""
+    """Return -1, or the position at which the structure of a program's tables is wrong."""
     return lib.pt_verify(ffi.from_buffer("uint8_t[]", program), len(program), lib.PT_FORMAT_PROGRAM)
 
 
 def first_plan(program):
-    """(Tables, position of the first method)."""
+    """Return (Tables, position of the first method)."""
     tables = Tables(program)
     return tables, tables.item(tables.table(tables.root(), schema.PROGRAM_EXECUTION_PLAN), 0)
 
@@ -52,7 +52,7 @@ class Context:
         self._c.memory[memory], self._c.memory_size[memory] = found, len(found)
 
     def set_scratch(self, buffer, size=None):
-        """size: how many of its bytes there are; None for all."""
+        """Set the scratch memory. size: available bytes; None for all."""
         found = self._buffers["scratch"] = ffi.from_buffer("uint8_t[]", buffer)
         self._c.scratch, self._c.scratch_size = found, len(found) if size is None else size
 
@@ -61,7 +61,7 @@ class Context:
         layout.pack_into(pool, position, *values)
 
     def put_method(self, values, n_values, instructions, program_values, n_variables=0):
-        """The record of a method of one instruction, at 0; the arguments are references."""
+        """Write the record of a method of one instruction, at 0. The arguments are references."""
         self._put(METHOD, 0, n_values, n_variables, 1, values, instructions, program_values, 0, 0)
         self._c.list_items, self._c.method = 0, 0
         self._c.records = self._c.memory[POOL]
@@ -73,18 +73,18 @@ class Context:
         self._put(struct.Struct("<I"), position, ref)
 
     def put_list(self, position, items, count, kind):
-        """`items` is a reference to as many references as `count` says."""
+        """Write the record of a list. `items`: a reference to `count` references."""
         self._put(VALUE, position, items, count, 0, 0, OTHER + kind, 0)
 
     def check(self, prepares=False, core=lib.PT_CORE_PLAIN, preferring_core=lib.PT_CORE_PLAIN):
-        """Checks the method: the code of the first error, or 0. core: for which it prepares;
-        preferring_core: for whose loops it prefers scratch."""
+        """Check the method, and return the code of the first error, or 0. core: for which it packs
+        weights. preferring_core: whose loops decide the preferred scratch memory."""
         self._c.packs, self._c.core, self._c.packed_needed = prepares, core, 0
         self._c.preferring_core, self._c.preferred_scratch = preferring_core, 0
         return lib.pt_check_method(self._c)
 
     def packed_bytes(self):
-        """Bytes of pool for what the checks asked to pack."""
+        """Return the bytes of pool for the packed weights that the checks requested."""
         return lib.pt_packed_bytes(self._c)
 
     def pack(self, position):
@@ -94,20 +94,20 @@ class Context:
         lib.pt_start(self._c)
 
     def execute(self):
-        """Runs the method: an error's code."""
+        """Run the method, and return an error's code."""
         return lib.pt_context_execute_by_threads(self._c, self.threads)
 
     def set_poll(self, function):
-        """function() is asked while the method runs, and answers with an error's code."""
+        """Let the method poll function(), which returns an error's code."""
         self._poll = ffi.callback("int(pt_context *)", lambda c: function())
         self._c.poll = self._poll
 
     def reason(self):
-        """The reason why the last check or run failed, or None."""
+        """Return the reason why the last check or run failed, or None."""
         return ffi.string(self._c.reason).decode() if self._c.reason else None
 
     def argument(self):
-        """The argument that the last check refused for its kind, or -1."""
+        """Return the argument that the last check rejected for its kind, or -1."""
         return self._c.argument
 
     def scratch_needed(self):
@@ -118,7 +118,7 @@ class Context:
 
 
 def operator_number(name):
-    """Number of the operator name.overload, or -1."""
+    """Return the number of the operator name.overload, or -1."""
     name, _, overload = name.partition(".")
     parts = name.encode(), len(name), overload.encode(), len(overload)
     return lib.pt_find_operator(*parts)
@@ -134,7 +134,7 @@ def _context(method):
 
 
 def at(method, reference, size):
-    """The bytes at a reference."""
+    """Return the bytes at a reference."""
     memory, offset = reference >> 25, (reference & (1 << 25) - 1) << 2
     c = _context(method)
     assert offset + size <= c.memory_size[memory]
@@ -142,24 +142,24 @@ def at(method, reference, size):
 
 
 def value_record(method, index):
-    """(data, sizes, dim order, index, type, flags) of the tensor that is value `index`."""
+    """Return (data, sizes, dim order, index, type, flags) of the tensor that is value `index`."""
     return VALUE.unpack(at(method, lib.pt_find_value(_context(method), index), VALUE.size))
 
 
 def sizes_of(method, index, rank):
-    """The present sizes of a tensor."""
+    """Return the present sizes of a tensor."""
     return list(struct.unpack(f"<{rank}i", at(method, value_record(method, index)[1], 4 * rank)))
 
 
 def resize(method, index, *sizes):
-    """Gives a tensor other sizes: an error's code, 0 where it has these sizes now."""
+    """Resize a tensor, and return an error's code, or 0."""
     c = _context(method)
     return lib.pt_resize_tensor(c, lib.pt_find_value(c, index), len(sizes),
                                 ffi.new("int32_t[]", sizes or [0]))
 
 
 def number(method, index):
-    """The number in the variable that is value `index`; None before one is written."""
+    """Return the number in the variable that is value `index`, or None before one is written."""
     record = at(method, lib.pt_find_variable(_context(method), index), VALUE.size)
     kind = VALUE.unpack(record)[4] - OTHER
     if kind == lib.PT_TYPE_DOUBLE:

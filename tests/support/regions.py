@@ -1,4 +1,5 @@
-"""torchvision's operators nms and roi_align in numpy, in the arithmetic of its kernels for a CPU."""
+"""Compute torchvision's operators nms and roi_align in numpy, in the arithmetic of its kernels for a
+CPU."""
 
 import numpy as np
 
@@ -6,7 +7,7 @@ F = np.float32
 
 
 def overlap(a, b):
-    """Intersection over union of two boxes."""
+    """Return the intersection over union of two boxes."""
     width, height = np.maximum(np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2]), F(0))
     both = width * height
     areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (a, b)]
@@ -15,7 +16,7 @@ def overlap(a, b):
 
 
 def kept_boxes(boxes, scores, maximum):
-    """Indices of the boxes that torchvision's nms keeps."""
+    """Return the indices of the boxes that torchvision's nms keeps."""
     left, kept = np.argsort(-scores, kind="stable").tolist(), []
     while left:
         kept.append(left.pop(0))
@@ -24,7 +25,7 @@ def kept_boxes(boxes, scores, maximum):
 
 
 def sample(image, y, x):
-    """An interpolated element of an image, 0 outside."""
+    """Return an interpolated element of an image, 0 outside."""
     height, width = image.shape
     if y < -1 or y > height or x < -1 or x > width:
         return F(0)
@@ -40,7 +41,7 @@ def sample(image, y, x):
 
 
 def bin_of(image, start, size, samples, bin):
-    """The mean of the samples in a bin."""
+    """Return the mean of the samples in a bin."""
     y, x = ([start[d] + F(bin[d]) * size[d] + (F(i) + F(0.5)) * size[d] / F(samples[d])
              for i in range(samples[d])] for d in (0, 1))
     total = F(0)

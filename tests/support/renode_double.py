@@ -1,8 +1,8 @@
-"""Stand in for Renode 1.16.1 where it is missing: run the same firmware and job on QEMU.
+"""Stand in for Renode 1.16.1 if it is missing: run the same firmware and job on QEMU.
 
     python renode_double.py -r RESULTS --variable NAME:VALUE ... FILE.robot ...
 
-Accepts the arguments of renode-test, and defines the keywords of Renode that the .robot files of
+It accepts the arguments of renode-test, and defines the keywords of Renode that the .robot files of
 tests/boards/renode use, in Robot Framework itself. A command of the monitor that is not in COMMANDS is
 an error. Each address that the firmware uses on QEMU has to be on the platform. The double shows that
 files, variables and comparisons are right, not that Renode runs the firmware.
@@ -23,7 +23,7 @@ from picotorch.run import emulator
 
 PATH = r"@(\S+)"
 NUMBER = r"(0x[0-9a-f]+)"
-# Of the facts that were measured with a real Renode 1.16.1, and of Renode's own tests.
+# Sources: facts measured with a real Renode 1.16.1, and Renode's own tests.
 COMMANDS = {
     "create": r'mach create "m"',
     "platform": rf"machine LoadPlatformDescription {PATH}",
@@ -39,7 +39,7 @@ SIZE = re.compile(r"^    size: (0x\w+)$", re.MULTILINE)
 SIZES = {"IRQControllers.NVIC": 0x1000, "UART.CMSDK_APB_UART": 0x1000}  # of these models in Renode
 # QEMU's accesses to peripherals. Its timer of the core has a bus of its own, behind v7m_systick.
 ACCESS = re.compile(r"memory_region_ops_(read|write) cpu 0 .* addr (0x\w+) .* name '(?!systick')")
-SECURE = 0x10000000  # of an address; with TrustZone QEMU names those of peripherals without it
+SECURE = 0x10000000  # of an address; with TrustZone, QEMU prints addresses of peripherals without it
 TRACE = "trace"
 TIMEOUT = 8  # seconds of the host
 NAMED_ARGUMENT = re.compile(r"\w+=.")  # a variable of Renode, from any source
@@ -50,7 +50,7 @@ Library    {library}
 
 
 def spans(text):
-    """Return the spans of addresses that a platform has: {(address, size)}."""
+    """Return the spans of addresses of a platform: {(address, size)}."""
     found = set()
     for _, model, places, attributes in ENTRY.findall(text):
         size = SIZE.search(attributes)
@@ -61,7 +61,7 @@ def spans(text):
 
 
 class renode_double:
-    """The keywords, and those of Renode's own keyword file."""
+    """The keywords, including those of Renode's own keyword file."""
 
     ROBOT_LIBRARY_SCOPE = "SUITE"
 
@@ -121,7 +121,8 @@ class renode_double:
         self.timer.start()
 
     def look_for_memories(self):
-        """Log what Renode does when the firmware uses a memory that its platform lacks."""
+        """Log the message that Renode prints when the firmware uses a memory that its platform
+        lacks."""
         (platform,), = self.done["platform"]
         self.spans = spans(Path(platform).read_text())
         toml = tomllib.loads((BOARDS_DIR / self.board.name / "board.toml").read_text())
@@ -132,7 +133,7 @@ class renode_double:
                 self.log.append(f"ReadByte from non existing peripheral at {memory.address:#X}")
 
     def look_for_peripherals(self):
-        """Log the same of the peripherals that the firmware has used."""
+        """Log the same message for the peripherals that the firmware has used."""
         used = set(ACCESS.findall((Path(self.folder.name) / TRACE).read_text()))
         for way, address in sorted(used):
             places = {int(address, 16), int(address, 16) | self.secure}

@@ -1,4 +1,4 @@
-"""Replay inputs in the library without Python, tests/hostile/fuzz/library.c, built by gcc with its
+"""Replay inputs in the library without Python, tests/hostile/fuzz/library.c. gcc builds it with
 sanitizers for 64 and for 32 bits."""
 
 import functools
@@ -21,7 +21,7 @@ TIMEOUT = 600  # seconds
 
 @dataclass(frozen=True)
 class Result:
-    """The result for one input. digest: of all answers of the library."""
+    """The result for one input. digest: of all values that the library returned."""
 
     methods: int
     loaded: int
@@ -33,7 +33,7 @@ class Result:
 
 @functools.cache
 def has_sanitizers(bits):
-    """Tell if gcc links programs of this width with its sanitizers."""
+    """Return True if gcc links programs of this width with its sanitizers."""
     with tempfile.TemporaryDirectory() as folder:
         command = ["gcc", *FLAGS[bits], "-fsanitize=address,undefined", "-x", "c", "-", "-o",
                    Path(folder) / "empty"]
@@ -43,7 +43,7 @@ def has_sanitizers(bits):
 
 @functools.cache
 def build(bits):
-    """The program; skips where the compiler cannot make it."""
+    """Build the program. Skip the test if the compiler cannot make it."""
     if not has_sanitizers(bits):
         pytest.skip(f"gcc has no sanitizers for {bits} bits here (Debian: gcc-multilib)")
     with selective.locked(BUILD / str(bits)):
@@ -55,7 +55,7 @@ def build(bits):
 
 
 def run(bits, named):
-    """Results of (name, input) pairs, in their order."""
+    """Return the results of (name, input) pairs, in their order."""
     program = build(bits)
     with tempfile.NamedTemporaryFile() as pack:
         for _, data in named:

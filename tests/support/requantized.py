@@ -1,11 +1,11 @@
-"""The int8 arithmetic of ExecuTorch's Cortex-M dialect in numpy: slow, plain, and independent of
-ours."""
+"""Compute the int8 arithmetic of ExecuTorch's Cortex-M dialect in numpy: slow, plain, and independent
+of ours."""
 
 import numpy as np
 
 
 def requantize(sums, multipliers, shifts):
-    """sums * multipliers * 2^(shifts - 31), rounded twice; multipliers and shifts broadcast."""
+    """Return sums * multipliers * 2^(shifts - 31), rounded twice; multipliers and shifts broadcast."""
     sums, multipliers, shifts = np.broadcast_arrays(sums, multipliers, shifts)
     out = np.empty(sums.shape, object)
     for at in np.ndindex(sums.shape):

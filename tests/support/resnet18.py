@@ -1,5 +1,5 @@
 """Make a program of the convolutions of a ResNet-18 for pictures of 224 x 224, one after the other. It
-has some kilobytes: its weights are planned memory, zeros."""
+has a few kilobytes, since its weights are planned memory, which is zero."""
 
 from support.flatbuffer_builder import NULL_VALUE, bool_value, int_value
 from support.programs import call, plan, program, tensor
@@ -13,7 +13,8 @@ PRODUCTS = sum(inputs * outputs * kernel**2 * size**2
 
 
 def resnet18():
-    """The program: all inputs in the same memory, and all outputs; each has its own weights."""
+    """Return the program. All inputs are in one memory, and all outputs in another; each layer has its
+    own weights."""
     maximum = 4 * 64 * 112**2  # bytes of a picture
     values = [int_value(n) for n in range(4)]
     values += [{"val": ("IntList", {"items": [n, n]})} for n in range(4)]

@@ -24,7 +24,7 @@ PART = 5000  # calls
 
 
 def run_part(kind: str, first: int) -> dict:
-    """Return what hostile_calls.py prints of PART seeds, with "crash" where it ended otherwise."""
+    """Return the output of hostile_calls.py for PART seeds, with "crash" if it ended otherwise."""
     ended = sanitized.run(SCRIPT, kind, str(first), str(first + PART))
     if ended.returncode == 0:
         return json.loads(ended.stdout)

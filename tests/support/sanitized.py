@@ -17,14 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "host" / "_picotorch" / "build.py"
 FOLDER = ROOT / "build" / "sanitized"
 SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
-# Python's own flags have -fwrapv, with which an overflow is none. An output that a damaged program lays
-# over an input makes memcpy's ranges overlap; only accesses outside its memories matter.
+# Python's own flags have -fwrapv, which defines overflows. If a damaged program puts an output over an
+# input, memcpy's ranges overlap, but only accesses outside its memories matter.
 FLAGS = ("-O1 -g -fno-wrapv -fno-sanitize-recover=all -DPT_MAX_STEPS=10000 "
          "-Dmemcpy=memmove -D__builtin_memcpy=__builtin_memmove")
 
 
 def _libraries():
-    """Paths of the sanitizers' libraries; [] where the compiler has none."""
+    """Return the paths of the sanitizers' libraries; [] if the compiler has none."""
     paths = []
     for name in ("libasan.so", "libubsan.so"):
         found = subprocess.run(["gcc", f"-print-file-name={name}"], capture_output=True, text=True)
@@ -43,7 +43,7 @@ def _is_built(folder):
 
 
 def build(folder, compiler="gcc", compiling=SANITIZERS, linking=SANITIZERS):
-    """Builds the extension with a compiler's sanitizers into a folder, if it is not there already."""
+    """Build the extension with a compiler's sanitizers into a folder, unless it exists already."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -57,8 +57,8 @@ def build(folder, compiler="gcc", compiling=SANITIZERS, linking=SANITIZERS):
 
 
 def environment():
-    """Environment for a python that uses the sanitized extension, built if need be; None where the
-    compiler has no sanitizers."""
+    """Return an environment for a python that uses the sanitized extension, built if necessary; None if
+    the compiler has no sanitizers."""
     libraries = _libraries()
     if not libraries:
         return None
@@ -69,7 +69,8 @@ def environment():
 
 
 def run(*arguments):
-    """A python with these arguments that uses the sanitized extension; skips without sanitizers."""
+    """Run a python with these arguments on the sanitized extension. Skip the test without
+    sanitizers."""
     found = environment()
     if found is None:
         pytest.skip("gcc has no libasan here")
@@ -83,12 +84,12 @@ _FUNCTIONS = [getattr(ctypes.CDLL(None), name, None) for name in _POISON]
 
 
 def is_active():
-    """Tell if this process runs on the sanitized extension."""
+    """Return True if this process runs on the sanitized extension."""
     return _FUNCTIONS[0] is not None
 
 
 def poison(regions):
-    """Makes each access of the extension to these (address, size) an error that ends the process."""
+    """Let each access of the extension to these (address, size) end the process with an error."""
     _apply(_FUNCTIONS[0], regions)
 
 

@@ -1,13 +1,13 @@
 """Compute the indices that topk returns for equal elements. ExecuTorch and PyTorch do not define them,
 but they follow from the steps of C++'s partial_sort, nth_element and sort in the GNU library."""
 
-FEW = 64  # times k elements, or more: k of them are kept in a heap
+FEW = 64  # times k elements, or more: a heap holds the k elements
 MIN_PARTED = 17
 
 
 def topk_indices(row, k, largest=True, is_sorted=True, counts=None):
-    """Indices of the first k elements of a list. `counts`, a list: gets "select" and "sort" for each
-    range that a heap orders since it was parted too often."""
+    """Return the indices of the first k elements of a list. `counts`, a list, gets "select" and "sort"
+    for each range that a heap orders because it was partitioned too often."""
     keys = [(1, 0) if x != x else (0, x) for x in row]
 
     def before(i, j):
@@ -26,8 +26,8 @@ def topk_indices(row, k, largest=True, is_sorted=True, counts=None):
 
 
 def hard_to_select(n, k):
-    """A row of n ints whose least k are hard to find: each is chosen when it is compared, so that the
-    range which is parted is hardly smaller then."""
+    """Return a row of n ints whose least k are hard to find. Each value is chosen when it is compared,
+    so that a partition hardly shrinks its range."""
     values, known, candidate = [n] * n, 0, 0
 
     def before(i, j):
@@ -104,7 +104,8 @@ def _insert(v, first, last, before):
 
 
 def _keep(v, first, middle, last, before):
-    """A heap of [first, middle) with the first elements of [first, last), the last of them on top."""
+    """Make a heap of [first, middle) with the first elements of [first, last), the last of them on
+    top."""
     n = middle - first
     for i in reversed(range(n // 2)):
         _sift(v, first, i, n, v[first + i], before)

@@ -27,7 +27,7 @@ def code(path, language):
 
 
 def commands(path):
-    """The calls of picotorch, with their arguments, outside of console blocks."""
+    """Return the calls of picotorch, with their arguments, outside of console blocks."""
     lines = [line.partition("  #")[0] for block in code(path, "") for line in block.splitlines()]
     spans = re.findall(r"`(picotorch [^`]+)`", re.sub(r"^```.*?^```", "", path.read_text(),
                                                       flags=re.DOTALL | re.MULTILINE))
@@ -45,7 +45,7 @@ def run_python(block, python, folder, model, x):
 
 
 def compile_c(path, include, folder):
-    """Compiles the first C block of a page with the headers in a folder."""
+    """Compile the first C block of a page with the headers in a folder."""
     block = code(path, "c")[0]
     declared = "" if "pt_value_view y;" in block else "static pt_value_view y;"
     program = folder / "shown.c"

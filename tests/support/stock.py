@@ -1,6 +1,6 @@
 """Build stock MicroPython from its own ports, unchanged, and copy files and a script into it.
 
-python stock.py        # builds the firmware of a Pico, which takes longest
+    python stock.py        # builds the firmware of a Pico, which takes longest
 """
 
 import functools
@@ -24,14 +24,15 @@ _JOBS = f"-j{os.cpu_count() or 1}"
 
 _FPU = ["BOARD=MPS2_FPU", f"BOARD_DIR={FPU}"]
 _M4F = "-mcpu=cortex-m4 -mfpu=fpv4-sp-d16"
-# Debian's compiler has no library under the name with _zicsr; ISA 2.2 has its instructions without it.
+# Debian's compiler has no library under the name with _zicsr; ISA 2.2 includes its instructions.
 _RV32 = ["RV32_ARCH=rv32imac", "RV32_ABI=ilp32 -misa-spec=2.2"]
 # port, arguments of make, the program
 _BUILDS = {
     "unix": ("unix", ["VARIANT=standard", "MICROPY_PY_BTREE=0", "MICROPY_PY_FFI=0",
                       "MICROPY_PY_SSL=0"], "micropython"),
     "mps2-an385": ("qemu", ["BOARD=MPS2_AN385"], "firmware.elf"),
-    # Floats pass in integer registers, as in rp2; in those of the FPU, as in stm32, nrf, samd, mimxrt
+    # Floats pass in integer registers, as in rp2, or in registers of the FPU, as in stm32, nrf, samd,
+    # mimxrt
     "mps2-an386": ("qemu", [*_FPU, "QEMU_MACHINE=mps2-an386", f"CPU={_M4F} -mfloat-abi=softfp"],
                    "firmware.elf"),
     "mps2-an386-hard": ("qemu", [*_FPU, "QEMU_MACHINE=mps2-an386", f"CPU={_M4F} -mfloat-abi=hard"],
@@ -39,8 +40,8 @@ _BUILDS = {
     "mps2-an500": ("qemu", [*_FPU, "QEMU_MACHINE=mps2-an500",
                             "CPU=-mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard"], "firmware.elf"),
     "virt-rv32": ("qemu", ["BOARD=VIRT_RV32", *_RV32], "firmware.elf"),
-    # As they are they have 140 KB of heap, which netduino2 has not, and no code emitter for Armv6-M, on
-    # which it depends whether native modules are loaded: that is as in rp2.
+    # By default these ports have 140 KB of heap, which netduino2 lacks, and no code emitter for
+    # Armv6-M, which native modules need. The changes follow rp2.
     "microbit": ("qemu", ["BOARD=MICROBIT", f"MICROPY_HEAP_SIZE={200 << 10}", "CFLAGS_EXTRA="
                           "-DMICROPY_EMIT_THUMB=1 -DMICROPY_EMIT_THUMB_ARMV7M=0"], "firmware.elf"),
     "netduino2": ("qemu", ["BOARD=NETDUINO2", f"MICROPY_HEAP_SIZE={114 << 10}"], "firmware.elf"),
@@ -49,7 +50,8 @@ _BUILDS = {
 
 @dataclass(frozen=True)
 class _Machine:
-    """An emulated machine, memory of it that MicroPython leaves alone, and what builds and runs it."""
+    """An emulated machine, a range of its memory that MicroPython does not use, and the functions to
+    build and run it."""
 
     name: str
     rom: int = 0x21000000
@@ -66,7 +68,7 @@ _MACHINES = {
     "mps2-an500": _Machine("mps2-an500", 0x60000000),
     "virt-rv32": _Machine("virt", 0x81000000, "qemu-system-riscv32", "riscv64-unknown-elf-gcc",
                           ("-bios", "none")),
-    # Behind the firmware, in flash.
+    # in flash, behind the firmware
     "microbit": _Machine("microbit", 0x80000, rom_size=256 << 10, options=(
         "-global", "nrf51-soc.flash-size=1048576", "-global", "nrf51-soc.sram-size=262144")),
     "netduino2": _Machine("netduino2", 0x08080000, rom_size=256 << 10),
@@ -82,7 +84,7 @@ def _run(command):
 
 @functools.cache
 def build(name):
-    """The program of a port without picotorch."""
+    """Return the program of a port without picotorch."""
     port, settings, program = _BUILDS[name]
     folder = BUILD / name
     with selective.locked(BUILD):
@@ -96,7 +98,7 @@ def build(name):
 
 @functools.cache
 def build_pico():
-    """The firmware of MicroPython's own RPI_PICO."""
+    """Return the firmware of MicroPython's own RPI_PICO."""
     folder = BUILD / "RPI_PICO"
     tree = subprocess.run([sys.executable, REPOSITORY / "tools" / "get_rp2.py"], check=True,
                           capture_output=True, text=True).stdout.strip()
@@ -108,13 +110,13 @@ def build_pico():
 
 
 def pico_uf2(path):
-    """Writes the UF2 file of it."""
+    """Write the UF2 file of the Pico's firmware."""
     path.write_bytes(uf2.write({rp2.FLASH: build_pico()}, rp2.BOARDS["RPI_PICO"].family))
     return path
 
 
 def make_module(arch, small=False):
-    """build/natmod/ARCH/_picotorch.mpy, or that in ARCH-fast, with all kernels."""
+    """Return build/natmod/ARCH/_picotorch.mpy, or the one in ARCH-fast, with all kernels."""
     return native_module.link(arch, None, native_module.Kind(small=small))
 
 
@@ -122,14 +124,14 @@ def make_module(arch, small=False):
 
 
 def need(name):
-    """Skips the test where a program is not installed that builds or runs this."""
+    """Skip the test if a program that builds or runs this machine is not installed."""
     if name in _MACHINES:
         built_ports.need(_MACHINES[name].emulator, _MACHINES[name].compiler)
 
 
 def run(name, script, files, models, folder, options=()):
-    """The lines that a script prints with these files in its path; models: {name: bytes}, in the
-    module picotorch_models. options: of the emulator, if it is one."""
+    """Return the lines that a script prints with these files in its path. models: {name: bytes}, in the
+    module picotorch_models. options: of the emulator, if there is one."""
     if name == "unix":
         return _run_unix(script, files, models, folder)
     return _run_emulated(name, script, files, models, folder, options)
@@ -146,7 +148,7 @@ def _run_unix(script, files, models, folder):
 
 
 def _in_folders(files):
-    """{path: bytes} as romfs.build takes it, with folders of one level."""
+    """Return {path: bytes} for romfs.build, with folders of one level."""
     nested = {}
     for path, data in files.items():
         folder, _, name = path.rpartition("/")

@@ -21,29 +21,30 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "tests" / "on_board"
 HOST = "host"
 BOARDS = tuple(full_board_names())
-# The scripts' own tables and lines do not fit into the heap of a small board.
+# The tables and lines of these scripts do not fit into the heap of a small board.
 SCRIPT_HEAP = 0x10000
 SCRIPT_BOARDS = tuple(name for name in BOARDS if load_board(name).heap_size >= SCRIPT_HEAP)
-# One of each instruction set: for tests that depend on the loop, not on the kernels.
+# One board of each instruction set, for tests that depend on the loop, not on the kernels.
 FAULT_BOARDS = ("mps2-an385-m0plus", "mps2-an386", "mps3-an547")
 TIMEOUT = 240.0  # seconds for one boot
 
-# Every fixture runs on every board, except these. A test checks that too large fixtures are rejected.
+# Every fixture runs on every board, except these. A test checks that fixtures that are too large are
+# rejected.
 TOO_LARGE = {
     "netduinoplus2": ("deep_autoencoder", "keyword_spotting", "mobilenet_v1_025", "planned_1785600",
                       "resnet8", "simple_conv_256"),
 }
-# The fixtures whose backends the tests define: as much Python as the scripts.
+# Fixtures with backends that the tests define, which have as much Python as the scripts.
 WITH_BACKENDS = "delegate_"
-# A minute of floating point in software, by kernels that smaller fixtures run there, too.
+# Each takes a minute of floating point in software, in kernels that smaller fixtures test there, too.
 TOO_SLOW = {"mps2-an385-m0plus": ("simple_conv_256",)}
 
-# Three methods, or two and a data map, beside the code of the script, which is in the heap, too.
+# Three methods, or two and a data map, exceed the heap, which also holds the code of the script.
 TOO_MUCH_HEAP = {"netduinoplus2": ("constant_methods", "external_two_methods", "prim_operators")}
 
 
 def on_boards(names: Iterable[str]) -> list[tuple[str, str]]:
-    """(fixture, board) of all that run."""
+    """Return (fixture, board) of all runs."""
     return [(name, board) for name in names for board in BOARDS
             if not any(name in left_out.get(board, ())
                        for left_out in (TOO_LARGE, TOO_SLOW, TOO_MUCH_HEAP))
@@ -67,11 +68,11 @@ def _compiled(script: str) -> bytes:
 
 
 def run_script(script: str, sections: Job | dict, target: str) -> emulator.Result:
-    """Run a script on a target: return exit status, printed lines, written files. "a.py+b.py" is one
-    script of two files.
+    """Run a script on a target, and return exit status, printed lines and written files. "a.py+b.py" is
+    one script of two files.
 
-    Fails, with what to do, where the firmware of a board is not built. An exception that ends the
-    script is raised here on the twin; on a board it fails with the board's lines.
+    Fail with a remedy if the firmware of a board is not built. An exception that ends the script is
+    raised here on the twin; on a board the call fails with the board's lines.
     """
     job = sections if isinstance(sections, Job) else Job(sections)
     if target == HOST:
@@ -91,7 +92,7 @@ def run_script(script: str, sections: Job | dict, target: str) -> emulator.Resul
 
 
 def aligned(data: bytes | int) -> memoryview:
-    """Memory of these bytes, or of so many zeros, that starts at a multiple of 128."""
+    """Return memory of these bytes, or of this many zeros, that starts at a multiple of 128."""
     size = data if isinstance(data, int) else len(data)
     storage = np.zeros(size + 128, np.uint8)
     start = -storage.ctypes.data % 128
@@ -102,7 +103,7 @@ def aligned(data: bytes | int) -> memoryview:
 
 
 def grow_array(memory):
-    """Resizes an array of numpy until its memory has moved."""
+    """Resize an array of numpy until its memory has moved."""
     start = memory.ctypes.data
     keep = []
     while memory.ctypes.data == start:
@@ -119,7 +120,7 @@ def _board_module(job: Job, files: dict) -> types.ModuleType:
     module.memories = lambda: tuple(memories)
     module.memory = memories.__getitem__
     module.place = lambda name: arenas[name].memory
-    address_zero = bytearray(range(64))  # which no pointer leads to here
+    address_zero = bytearray(range(64))  # no pointer leads to it here
     module.address_zero = lambda: address_zero
     module.stack_paint = lambda: None
     module.stack_used = lambda: 0

@@ -1,4 +1,4 @@
-"""Threads in tests, and a method that waits for another thread."""
+"""Run threads in tests, and load a method that waits for another thread."""
 
 import threading
 
@@ -8,11 +8,11 @@ from support.programs import call, jump, plan, program, tensor
 from support.targets import aligned
 
 BOOL = 11
-ELEMENTS = 1 << 14  # what the waiting loop computes in each turn: about a minute until it is refused
+ELEMENTS = 1 << 14  # a turn of the waiting loop; it takes about a minute until it is rejected
 
 
 class Threads:
-    """Calls functions in threads; `join` raises what one of them raised."""
+    """Call functions in threads. `join` raises the error that one of them raised."""
 
     def __init__(self, *functions):
         self.errors = []
@@ -36,7 +36,7 @@ class Threads:
 
 
 def waiting_method():
-    """Says true in its output, then computes until its input is true."""
+    """Return a method that sets its output to true, then computes until its input is true."""
     values = [tensor([1], dtype=BOOL), tensor([1], 0, dtype=BOOL), tensor([1], dtype=BOOL),
               tensor([ELEMENTS], 16), tensor([ELEMENTS], 16 + 4 * ELEMENTS)]
     made = plan(values, [call(0, 1, 2, 2), call(1, 3, 4, 4), jump(0, 1)],

@@ -23,7 +23,8 @@ OF_EACH_KIND = (
 
 
 def is_of_each_kind(name: str) -> bool:
-    """True for a fixture that runs in make test wherever some do: of int8 kernels all."""
+    """Return True for a fixture that make test runs on every board: all of int8 kernels, some of each
+    other kind."""
     return name.startswith("int8_") or name in OF_EACH_KIND
 
 
@@ -34,14 +35,15 @@ def with_prompt(boards: Iterable[str]) -> list:
 
 
 def mostly_thorough(names: Iterable[str]) -> list:
-    """Return the fixtures as parameters, in make test of each kind some."""
+    """Return the fixtures as parameters. make test runs some of each kind."""
     return [name if is_of_each_kind(name) else pytest.param(name, marks=pytest.mark.thorough)
             for name in names]
 
 
 def fixtures_on_boards(names: Iterable[str]) -> list:
-    """Return (fixture, board) as parameters. All run on the default board, and in make test-rest on one
-    board of each instruction set; on every board those of int8 kernels and some of each kind."""
+    """Return (fixture, board) as parameters. All fixtures run on the default board, and in make
+    test-rest on one board of each instruction set. Fixtures of int8 kernels, and some of each kind, run
+    on every board."""
     found = []
     for name, board in on_boards(names):
         if board == DEFAULT_BOARD or is_of_each_kind(name):

@@ -8,7 +8,7 @@ TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
 
 def load_tool(name):
-    """Returns tools/name.py as a new module."""
+    """Return tools/name.py as a new module."""
     spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module

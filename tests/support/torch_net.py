@@ -8,7 +8,7 @@ SAMPLES = 6
 
 
 class Net(nn.Module):
-    """forward(layers, *inputs), of these layers."""
+    """A module with forward(layers, *inputs)."""
 
     def __init__(self, forward, *layers):
         super().__init__()
@@ -32,6 +32,6 @@ def samples_of(module, given):
 
 
 def exported_module(module, given):
-    """Return the report of a module in int8; given as for samples_of."""
+    """Return the report of a module in int8. given: as for samples_of."""
     samples = samples_of(module, given)
     return picotorch.export.export(module, samples[0], quantize=samples).report

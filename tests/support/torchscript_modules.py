@@ -1,11 +1,11 @@
-"""Modules for test_torchscript.py, which TorchScript compiles from this file."""
+"""Define modules for test_torchscript.py, which TorchScript compiles from this file."""
 
 import torch
 from torch import nn
 
 
 class Block(nn.Module):
-    """Two convolutions beside a shortcut."""
+    """Two convolutions, and an addition of the input."""
 
     def __init__(self, width_in, width, stride):
         super().__init__()
@@ -44,7 +44,7 @@ class ResNet18(nn.Module):
 
 
 class MyModule(nn.Module):
-    """From PyTorch's tutorial "Loading a TorchScript Model in C++"."""
+    """The module of PyTorch's tutorial "Loading a TorchScript Model in C++"."""
 
     def __init__(self):
         super().__init__()

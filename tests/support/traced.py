@@ -10,18 +10,18 @@ import picotorch.runtime
 
 RUNTIME = (str(Path(picotorch.__file__).parent), str(Path(picotorch.runtime.__file__).parent),
            _picotorch.__file__)
-# where CPython handles signals, besides the start of a function
+# places where CPython handles signals, besides the start of a function
 CHECKING = {dis.opmap[name] for name in dis.opmap if name.startswith(("CALL", "JUMP_BACKWARD"))}
 
 
 def traced(function, visit):
-    """Call function() and return what it returns; visit(code, position) at each place of the runtime
-    where CPython handles signals."""
+    """Call function() and return its result. visit(code, position) is called at each place of the
+    runtime where CPython handles signals."""
 
     def trace(frame, event, argument):
         code = frame.f_code
         if not code.co_filename.startswith(RUNTIME) or code.co_name == "handle_signals":
-            return None  # or places that the clock decides
+            return None  # skips places that depend on the clock
         opcodes = code.co_code
         last = None
 

@@ -1,4 +1,5 @@
-"""A program of a user, which `make lint` checks with mypy: picotorch has types for all of it."""
+"""Use picotorch as a user's program does. `make lint` checks this file with mypy, since all of
+picotorch has types."""
 
 from pathlib import Path
 

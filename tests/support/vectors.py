@@ -1,4 +1,4 @@
-"""The vectors of this computer, by name."""
+"""List the vectors of this computer, by name."""
 
 import platform
 

@@ -18,10 +18,10 @@ TIMEOUT = 60  # seconds to start
 
 @dataclass
 class Fault:
-    """A fault after a number of bytes on the wire of one connection, both ways counted.
+    """A fault after a number of bytes on the wire of one connection, both directions counted.
 
-    cut: the connection ends. stall: nothing more goes through. garble: one byte is another one.
-    reset: the board starts again, as if its button was pressed.
+    cut: the connection ends. stall: no further byte passes. garble: one byte changes. reset: the board
+    starts again, as if its button was pressed.
     """
 
     kind: str
@@ -30,10 +30,11 @@ class Fault:
 
 
 class Board:
-    """A board that is on and at its prompt from `with` on. `port` is what --port takes."""
+    """A board that is on and at its prompt from `with` on. `port` is a value for --port."""
 
     def __init__(self, name: str = BOARD, firmware: Path | None = None):
-        """firmware: with the prompt; None for the board's own, which has all kernels."""
+        """Start the board. firmware: with the prompt; None for the board's own, which has all
+        kernels."""
         self._command = emulator.emulator_command(
             load_board(name), firmware or emulator.firmware_path(load_board(name), "repl"))
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -69,7 +70,7 @@ class Board:
         self._process.wait()
 
     def _serve(self):
-        """One client after the other."""
+        """Serve one client after the other."""
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
@@ -97,14 +98,14 @@ class Board:
             if not self._at_prompt.is_set():
                 printed += data
                 if printed.endswith(b">>> "):
-                    process.send_signal(signal.SIGIO)  # QEMU may sleep since before the UART was on
+                    process.send_signal(signal.SIGIO)  # QEMU may have slept since the UART was off
                     self._at_prompt.set()
             data = self._pass(data)
             with contextlib.suppress(OSError, AttributeError):
                 self._client.sendall(data)
 
     def _pass(self, data):
-        """Send bytes over the wire, and return those that arrive."""
+        """Send bytes over the wire, and return the bytes that arrive."""
         with self._lock:
             before, self.passed = self.passed, self.passed + len(data)
             fault = self.fault

@@ -1,9 +1,10 @@
-"""Synthetic words for the keyword-spotting model: two vowels, one gliding into the other.
+"""Synthesize words for the keyword-spotting model: two vowels, one gliding into the other.
 
     audio = spoken("ai", np.random.default_rng(7))      # float32, a second at 8 kHz, -1 to 1
 
-No recordings: harmonics of a voice of 90 to 250 Hz, weighted by the vowels' first three formants
-(Peterson and Barney 1952, a man's), with random pitch, timing, loudness, vocal tract and noise.
+They are not recordings: harmonics of a voice of 90 to 250 Hz are weighted by the vowels' first three
+formants (Peterson and Barney 1952, a man's), with random pitch, timing, loudness, vocal tract and
+noise.
 """
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 RATE = 8000
 FORMANTS = {"a": (730, 1090, 2440), "e": (530, 1840, 2480), "i": (270, 2290, 3010),
             "o": (570, 840, 2410), "u": (300, 870, 2240)}
-WIDTHS, LOUDNESS = (90, 110, 170), (1, 0.6, 0.3)  # of the formants: Hz, and how loud each is
+WIDTHS, LOUDNESS = (90, 110, 170), (1, 0.6, 0.3)  # of the formants: Hz, and loudness
 WORDS = ("ai", "ia", "au", "ue", "oi", "eo", "")  # the last one: only noise
 
 

@@ -1,10 +1,11 @@
-"""Makes model.pte and recording.bin. Needs torch and executorch (pip install 'picotorch[export]'):
+"""Make model.pte and recording.bin. Needs torch and executorch (pip install 'picotorch[export]'):
 
     python export.py                    # ten seconds
     python main.py > expected.txt       # on this computer's twin of the board
 
-The data is synthetic: a motor's rotation with harmonics and noise, and three faults that training does
-not see. For a machine of your own, record it while it is well and give `train` your windows.
+The data is synthetic: a motor's rotation with harmonics and noise, and three faults that are not part
+of the training. For a machine of your own, record it in good condition and pass your windows to
+`train`.
 """
 
 from pathlib import Path
@@ -23,8 +24,8 @@ FULL_SCALE = 65536  # of machine.ADC.read_u16
 
 
 class Anomaly(nn.Module):
-    """1x128 samples as the ADC gives them -> 1: the mean square of what an autoencoder of the spectrum
-    does not give back."""
+    """Map 1x128 samples of the ADC to 1: the mean square of the error of an autoencoder of the
+    spectrum."""
 
     def __init__(self):
         super().__init__()
@@ -41,7 +42,7 @@ class Anomaly(nn.Module):
         x = x / FULL_SCALE
         parts = (x - x.mean(1, keepdim=True)) @ self.waves
         power = parts[:, :BANDS] ** 2 + parts[:, BANDS:] ** 2
-        return torch.log(power + 0.03)  # what is weaker is noise
+        return torch.log(power + 0.03)  # weaker components are noise
 
     def forward(self, x):
         bands = (self.spectrum(x) - self.mean) / self.deviation
@@ -49,7 +50,7 @@ class Anomaly(nn.Module):
 
 
 def vibration(random, count=1, fault=None):
-    """count x 128 samples of an accelerometer at an ADC."""
+    """Return count x 128 samples of an accelerometer at an ADC."""
     t = np.arange(count * SAMPLES) / RATE
     turn = 2 * np.pi * (random.uniform(24, 27) * t) + random.uniform(0, 6)
     sizes = 4.0 if fault == "imbalance" else 1.0, 0.4, 0.2, 0.15
@@ -81,7 +82,7 @@ def train(model, well):
 
 
 def recording(random):
-    """12 windows of a machine that is well, then 4 of each fault: uint16."""
+    """Return 12 windows of a machine in good condition, then 4 of each fault, as uint16."""
     parts = [vibration(random, 12), *(vibration(random, 4, fault) for fault in FAULTS)]
     return np.concatenate(parts).astype("<u2").tobytes()
 

@@ -1,4 +1,4 @@
-"""Tell whether a motor vibrates as it should, by an accelerometer."""
+"""Detect unusual vibration of a motor with an accelerometer."""
 
 import struct
 from array import array
@@ -10,7 +10,7 @@ SAMPLES = 128
 
 
 def recorded(path):
-    """Windows of a file of uint16."""
+    """Yield the windows of a file of uint16."""
     with open(path, "rb") as file:
         data = file.read(2 * SAMPLES)
         while len(data) == 2 * SAMPLES:
@@ -19,7 +19,7 @@ def recorded(path):
 
 
 def accelerometer(rate=1000):
-    """Windows of an analog accelerometer (ADXL335, say) at GP26 of a Pico."""
+    """Yield windows of an analog accelerometer (for example an ADXL335) at GP26 of a Pico."""
     import time
 
     from machine import ADC
@@ -37,7 +37,7 @@ def accelerometer(rate=1000):
 
 
 module = Module("model.pte")
-(threshold,) = module.execute("threshold", [])  # which export.py has put into the program
+(threshold,) = module.execute("threshold", [])  # which export.py stored in the program
 window = array("f", bytes(4 * SAMPLES))
 for number, samples in enumerate(recorded(RECORDING) if RECORDING else accelerometer()):
     for i in range(SAMPLES):

@@ -1,4 +1,4 @@
-// Runs a model that is linked into the program, without a heap: the int8 keyword spotter ds_cnn.
+// Run a model that is linked into the program, without a heap: the int8 keyword spotter ds_cnn.
 #include "target.h"
 #include <picotorch/picotorch.h>
 

@@ -1,4 +1,4 @@
-// The functions of the target that the example calls.
+// Declare the functions of the target that the example calls.
 #ifndef TARGET_H
 #define TARGET_H
 

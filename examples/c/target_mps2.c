@@ -1,4 +1,4 @@
-// Start-up of a Cortex-M, and a console by Arm's semihosting.
+// Start a Cortex-M, and print by Arm's semihosting.
 #include "target.h"
 #include <stdint.h>
 
@@ -30,7 +30,7 @@ static void fault(void) {
 }
 
 void reset(void) {
-    *(volatile uint32_t *)0xe000ed88u |= 0xfu << 20; // the FPU
+    *(volatile uint32_t *)0xe000ed88u |= 0xfu << 20; // enable the FPU
     __asm volatile("dsb\n isb");
     for (uint32_t *to = data_start, *from = data_load; to < data_end;) {
         *to++ = *from++;

@@ -1,10 +1,10 @@
-"""Makes model.pte and recording.bin. Needs torch and executorch (pip install 'picotorch[export]'):
+"""Make model.pte and recording.bin. Needs torch and executorch (pip install 'picotorch[export]'):
 
     python export.py                    # half a minute
     python main.py > expected.txt       # on this computer's twin of the board
 
 The data is synthetic: sums of sines, pulses, noise and gravity in place of a hand. For gestures of your
-own, record them with the sensor and give `train` your windows.
+own, record them with the sensor and pass your windows to `train`.
 """
 
 from pathlib import Path
@@ -18,11 +18,11 @@ from torch import nn
 FOLDER = Path(__file__).parent
 LABELS = "rest", "shake", "circle", "flick"
 SAMPLES, RATE = 100, 50  # two seconds
-LSB_PER_G = 16384  # of the recording, as an MPU-6050 has it
+LSB_PER_G = 16384  # the unit of the recording, as of an MPU-6050
 
 
 class Gestures(nn.Module):
-    """1x100x3, samples of x, y and z in g -> probabilities of the labels."""
+    """Map 1x100x3, samples of x, y and z in g, to probabilities of the labels."""
 
     def __init__(self):
         super().__init__()
@@ -40,7 +40,7 @@ class Gestures(nn.Module):
 
 
 def gesture(label, random):
-    """Two seconds of a gesture: 100x3, in g."""
+    """Return two seconds of a gesture: 100x3, in g."""
     t = np.arange(SAMPLES) / RATE
     phase, size = random.uniform(0, 2 * np.pi), random.uniform(0.7, 1.3)
     moves = np.zeros((SAMPLES, 3))
@@ -60,7 +60,7 @@ def gesture(label, random):
 
 
 def examples(count, random):
-    """Windows, and the numbers of their labels."""
+    """Return windows, and the numbers of their labels."""
     classes = random.integers(len(LABELS), size=count)
     windows = np.stack([gesture(LABELS[number], random) for number in classes])
     return torch.from_numpy(windows.astype(np.float32)), torch.from_numpy(classes)
@@ -77,7 +77,7 @@ def train(model, windows, classes):
 
 
 def recording(random):
-    """Each gesture once, between rests: int16 of x, y and z, sample by sample."""
+    """Return each gesture once, between rests: int16 of x, y and z, sample by sample."""
     order = ("rest", "shake", "rest", "circle", "rest", "flick")
     samples = np.concatenate([gesture(label, random) for label in order])
     return (samples * LSB_PER_G).round().clip(-32768, 32767).astype("<i2").tobytes()

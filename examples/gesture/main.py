@@ -1,4 +1,4 @@
-"""Tell a shake, a circle and a flick apart, by an accelerometer."""
+"""Distinguish a shake, a circle and a flick with an accelerometer."""
 
 import struct
 from array import array
@@ -8,12 +8,12 @@ from picotorch import Module
 RECORDING = "recording.bin"  # None: the sensor
 LABELS = "rest", "shake", "circle", "flick"
 WINDOW = 3 * 100  # numbers: x, y, z of 100 samples
-HOP = 3 * 25  # that are new each time
+HOP = 3 * 25  # new numbers in each window
 LSB_PER_G = 16384
 
 
 def recorded(path):
-    """Samples of a file, six bytes each."""
+    """Yield the samples of a file, six bytes each."""
     with open(path, "rb") as file:
         data = file.read(6)
         while len(data) == 6:
@@ -22,13 +22,13 @@ def recorded(path):
 
 
 def mpu6050(rate=50):
-    """Samples of an MPU-6050 at GP4 (SDA) and GP5 (SCL) of a Pico."""
+    """Yield samples of an MPU-6050 at GP4 (SDA) and GP5 (SCL) of a Pico."""
     import time
 
     from machine import I2C, Pin
 
     i2c = I2C(0, sda=Pin(4), scl=Pin(5))
-    i2c.writeto_mem(0x68, 0x6B, b"\0")  # wakes it up; its range is then 2 g
+    i2c.writeto_mem(0x68, 0x6B, b"\0")  # wakes the sensor, whose range is then 2 g
     due = time.ticks_ms()
     while True:
         yield struct.unpack(">3h", i2c.readfrom_mem(0x68, 0x3B, 6))

@@ -1,4 +1,4 @@
-"""Makes model.pte and recording.pgm. Needs torch, executorch (pip install 'picotorch[export]') and
+"""Make model.pte and recording.pgm. Needs torch, executorch (pip install 'picotorch[export]') and
 scikit-learn:
 
     python export.py                    # half a minute
@@ -23,7 +23,7 @@ TRAINED = 1500  # the other 297 images are for the test
 
 
 class Digits(nn.Module):
-    """1x1x28x28 uint8, white on black -> probabilities of 0 to 9."""
+    """Map 1x1x28x28 uint8, white on black, to probabilities of 0 to 9."""
 
     def __init__(self):
         super().__init__()
@@ -40,7 +40,7 @@ class Digits(nn.Module):
 
 
 def digits():
-    """Images 1,797x1x28x28 of uint8, and what they show."""
+    """Return images, 1,797x1x28x28 of uint8, and their digits."""
     images, labels = load_digits(return_X_y=True)
     small = torch.from_numpy(images.reshape(-1, 1, 8, 8).astype(np.float32)) / 16
     large = nn.functional.interpolate(small, (SIZE, SIZE), mode="bicubic").clamp(0, 1)

@@ -1,4 +1,4 @@
-"""Read a digit of 28x28 gray pixels."""
+"""Recognize a digit of 28x28 gray pixels."""
 
 from picotorch import Module
 
@@ -6,7 +6,7 @@ SIZE = 28
 
 
 def recorded(path):
-    """The images of a PGM file, which are below each other."""
+    """Yield the images of a PGM file, which contains one below the other."""
     with open(path, "rb") as file:
         for _ in range(3):
             file.readline()

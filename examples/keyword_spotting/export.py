@@ -1,12 +1,12 @@
-"""Makes model.pte and recording.wav. Needs torch and executorch (pip install 'picotorch[export]', and
-pip install --no-deps tosa-tools==2026.5.0, as ExecuTorch's Cortex-M flow asks for):
+"""Make model.pte and recording.wav. Needs torch and executorch (pip install 'picotorch[export]', and
+pip install --no-deps tosa-tools==2026.5.0, which ExecuTorch's Cortex-M flow requires):
 
     python export.py                    # two minutes
     python main.py > expected.txt       # on this computer's twin of the board
 
-The data is synthetic: "yes" and "no" as a formant synthesizer of 30 lines says them, in voices of many
-heights, lengths and speeds. It shows how such a model is made and run, and hears you badly: for words
-of your own, give `train` recordings of many people (Google's Speech Commands, say).
+The data is synthetic: a formant synthesizer of 30 lines says "yes" and "no", in voices of many heights,
+lengths and speeds. It shows how to make and run such a model, which recognizes real voices badly. For
+words of your own, pass recordings of many people to `train` (for example Google's Speech Commands).
 """
 
 import wave
@@ -29,7 +29,7 @@ LABELS = "silence", "yes", "no", "other"
 RATE = 8000
 SAMPLES = RATE  # one second
 
-# Frequencies of three formants in Hz, how loud the voice is, how loud the hiss
+# Frequencies of three formants in Hz, loudness of the voice, loudness of the hiss
 SOUNDS = {
     "j": (270, 2290, 3010, 0.7, 0), "e": (530, 1840, 2480, 1, 0), "s": (530, 1840, 2480, 0, 0.5),
     "n": (250, 1100, 2200, 0.5, 0), "o": (570, 840, 2410, 1, 0), "u": (440, 1020, 2240, 0.8, 0),
@@ -40,8 +40,8 @@ OTHERS = "aiu", "sa", "-so-", "iau", "unu", "is", "oe", "nana", "se", "aa", "eju
 
 
 class Keywords(nn.Module):
-    """1x1x1x8000 samples from -1 to 1 -> scores of the labels. The first layer finds its own features
-    of the sound."""
+    """Map 1x1x1x8000 samples from -1 to 1 to scores of the labels. The first layer learns its own
+    features of the sound."""
 
     def __init__(self):
         super().__init__()
@@ -59,7 +59,7 @@ def _convolution(inputs, outputs, kernel, stride):
 
 
 def say(sounds, random):
-    """A second of someone who says these sounds, from -1 to 1."""
+    """Return a second of a person who says these sounds, from -1 to 1."""
     length = int(random.uniform(0.35, 0.6) * RATE)
     at = np.linspace(0, len(sounds) - 1, length)
     first, second, third, voice, hiss = (
@@ -105,9 +105,9 @@ def train(model, heard, classes):
 
 
 def export_int8(model, examples):
-    """The program in ExecuTorch's Cortex-M dialect, quantized by these examples, with int8 inputs and
-    outputs."""
-    model = model.to(memory_format=torch.channels_last)  # as the dialect has it
+    """Return the program in ExecuTorch's Cortex-M dialect, quantized by these examples, with int8
+    inputs and outputs."""
+    model = model.to(memory_format=torch.channels_last)  # as the dialect requires
     inputs = [(example[None].to(memory_format=torch.channels_last),) for example in examples]
     graph = torch.export.export(model, inputs[0]).module(check_guards=False)
     prepared = prepare_pt2e(graph, CortexMQuantizer())
@@ -122,7 +122,7 @@ def export_int8(model, examples):
 
 
 def recording(random):
-    """Five words and silence, a second each, between -128 and 127."""
+    """Return five words and silence, a second each, between -128 and 127."""
     said = [sound(label, random) for label in ("silence", "yes", "other", "no", "yes", "no")]
     return (np.concatenate(said) * 128).round().astype(np.int8)
 

@@ -1,4 +1,4 @@
-"""Hear "yes" and "no", by a microphone, in int8."""
+"""Recognize "yes" and "no" from a microphone, in int8."""
 
 from array import array
 
@@ -7,11 +7,11 @@ from picotorch import Module
 RECORDING = "recording.wav"  # None: the microphone
 LABELS = "silence", "yes", "no", "other"
 RATE = 8000
-HOP = RATE // 2  # the last second is looked at every half second
+HOP = RATE // 2  # classify the last second every half second
 
 
 def recorded(path):
-    """Half seconds of a WAV file of 8 bits, in one array."""
+    """Yield half seconds of a WAV file of 8 bits, in one array."""
     half = array("b", bytes(HOP))
     data = bytearray(HOP)
     with open(path, "rb") as file:
@@ -23,7 +23,8 @@ def recorded(path):
 
 
 def microphone(gain=16):
-    """Half seconds of an I2S microphone (INMP441) at GP16 (SCK), GP17 (WS) and GP18 (SD) of a Pico."""
+    """Yield half seconds of an I2S microphone (INMP441) at GP16 (SCK), GP17 (WS) and GP18 (SD) of a
+    Pico."""
     from machine import I2S, Pin
 
     i2s = I2S(0, sck=Pin(16), ws=Pin(17), sd=Pin(18), mode=I2S.RX, bits=16, format=I2S.MONO,

@@ -1,10 +1,10 @@
-"""Makes model.pte and recording.bin. Needs torch and executorch (pip install 'picotorch[export]'):
+"""Make model.pte and recording.bin. Needs torch and executorch (pip install 'picotorch[export]'):
 
     python export.py                    # a minute
     python main.py > expected.txt       # on this computer's twin of the board
 
 The data is synthetic: levels of decaying knocks and noise. The knock to learn is short, long: three
-knocks, the second gap two and a half times the first. For one of your own, change RHYTHM.
+knocks, with the second gap two and a half times the first. For a knock of your own, change RHYTHM.
 """
 
 from pathlib import Path
@@ -20,12 +20,12 @@ RATE = 25  # levels a second
 STEPS = 75
 RHYTHM = 0.2, 0.5  # seconds between the knocks
 HIDDEN = 16
-ANSWER = 8  # steps after the last knock in which the answer is yes
+ANSWER = 8  # steps after the last knock with the answer yes
 
 
 class Listener(nn.Module):
-    """1x1 uint8, the level of the last 40 ms -> 1x1 bool: whether the knock was just heard. What it has
-    heard before is kept in `hidden`, from call to call."""
+    """Map 1x1 uint8, the level of the last 40 ms, to 1x1 bool: true if the knock just ended. `hidden`
+    stores the state between calls."""
 
     def __init__(self):
         super().__init__()
@@ -46,8 +46,8 @@ class Listener(nn.Module):
 
 
 def sequence(random, rhythm=None):
-    """Levels of three seconds, the answer of each step, and how much each counts. Without a rhythm:
-    one to four knocks at any times, which may by chance be the one."""
+    """Return levels of three seconds, the answer of each step, and its weight. Without a rhythm there
+    are one to four knocks at any times, which may be the rhythm by chance."""
     levels = random.gamma(2, 2.0, STEPS)
     if rhythm is None:
         times = 0.3 + np.cumsum(random.uniform(0.12, 0.9, random.integers(1, 5)))
@@ -61,7 +61,7 @@ def sequence(random, rhythm=None):
     if rhythm is RHYTHM:
         end = starts[-1]
         answers[end + 2 : end + ANSWER] = 1
-        counts[end + 2 : end + ANSWER] = 3  # there are few of them
+        counts[end + 2 : end + ANSWER] = 3  # these steps are rare
         counts[end : end + 2] = counts[end + ANSWER - 3 : end + ANSWER + 3] = 0
     return levels.clip(0, 255).round(), answers, counts
 
@@ -86,7 +86,7 @@ def train(model, levels, answers, counts):
 
 
 def recording(random):
-    """Six knocks, each in three seconds, with a second of silence behind it: uint8."""
+    """Return six knocks, each in three seconds, with a second of silence behind it, as uint8."""
     order = RHYTHM, RHYTHM[::-1], RHYTHM, (RHYTHM[0], RHYTHM[0]), (RHYTHM[1], RHYTHM[1]), RHYTHM
     quiet = np.full(RATE, 3)
     played = [part for rhythm in order for part in (sequence(random, rhythm)[0], quiet)]

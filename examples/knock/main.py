@@ -1,4 +1,4 @@
-"""Hear a secret knock, by a GRU step every 40 ms, the heap locked."""
+"""Detect a secret knock with a GRU step every 40 ms, with the heap locked."""
 
 from picotorch import (
     FileDataLoader,
@@ -22,7 +22,8 @@ RECORDING = "recording.bin"  # None: the sensor
 
 
 def piezo():
-    """The loudest of each 40 ms of a piezo disc at GP26 of a Pico (1 MOhm across it), from 0 to 255."""
+    """Yield the maximum of each 40 ms of a piezo disc at GP26 of a Pico (1 MOhm across it), from 0 to
+    255."""
     import time
 
     from machine import ADC
@@ -38,7 +39,7 @@ def piezo():
 
 
 def listen(program, method, levels):
-    """Tells of each knock, with the heap locked."""
+    """Print each knock, with the heap locked."""
     level = bytearray(1)
     step = quiet = 0
     heard = False
@@ -60,7 +61,7 @@ def listen(program, method, levels):
         heap_unlock()
 
 
-# What the method needs is made here, once: picotorch size model.pte says how large it has to be.
+# Allocate all memory of the method once. `picotorch size model.pte` prints the sizes.
 program = Program.load(FileDataLoader("model.pte"))
 meta = program.method_meta("forward")
 planned = [bytearray(meta.memory_planned_buffer_size(i))

@@ -64,10 +64,11 @@ def nbytes(buffer: Any) -> int:
 
 
 def buffer(buffer: Any) -> tuple[int, bool, bool]:
-    """Return (typecode, is it writable, does it start at a multiple of 8 bytes) of a buffer.
+    """Return three facts of a buffer.
 
-    The typecode is the number of a character of the array module; 1 for elements that are not numbers
-    in the byte order of this machine. `l` and `L` become `i`, `q`, `I` or `Q` by their size.
+    These are its typecode, True if it is writable, and True if it starts at a multiple of 8 bytes. The
+    typecode is the number of a character of the array module, or 1 for elements that are not numbers in
+    the byte order of this machine. `l` and `L` become `i`, `q`, `I` or `Q` by their size.
     """
     view = memoryview(buffer)
     order, code = view.format[:-1], view.format[-1]
@@ -94,7 +95,7 @@ def _typed(data: memoryview, dtype: int, writable: bool = True) -> memoryview:
     code = lib.pt_typecode(dtype).decode()
     if len(data) % struct.calcsize(code):
         raise ValueError
-    if not len(data):  # which cannot be cast
+    if not len(data):  # an empty view cannot be cast
         data = memoryview(bytearray())
     return (data if writable else data.toreadonly()).cast(code)
 
@@ -103,14 +104,14 @@ class _Memory:
     """The memory of a buffer: as long as this object lives, Python does not move it."""
 
     def __init__(self, buffer: "ReadableBuffer") -> None:
-        self.view = memoryview(buffer)  # the caller may release the one handed over
+        self.view = memoryview(buffer)  # the caller may release its own view
         self.start, self.size = _start(self.view), self.view.nbytes
         self.span = {"data": ffi.cast("void *", self.start), "size": self.size,
                      "is_constant": self.view.readonly}
         self._array_addresses = self._arrays()
 
     def _arrays(self) -> list[Any]:
-        """Return the addresses of the arrays with this memory: numpy moves an array that it resizes."""
+        """Return the addresses of the arrays with this memory. numpy moves an array that it resizes."""
         array: Any = self.view.obj
         found = []
         while hasattr(array, "base"):
@@ -122,7 +123,7 @@ class _Memory:
         return bool(self._array_addresses) and self._arrays() != self._array_addresses
 
     def part(self, pointer: _CData, size: int) -> memoryview | None:
-        """Return a memoryview of the bytes at a pointer; None where they lie elsewhere."""
+        """Return a memoryview of the bytes at a pointer, or None if they are outside of the buffer."""
         at = _address(pointer) - self.start
         return self.view.cast("B")[at : at + size] if 0 <= at <= self.size - size else None
 
@@ -142,12 +143,12 @@ def heap_locked() -> bool:
 
 
 def element_size(dtype: int) -> int:
-    """Return the bytes of an element of a ScalarType; 0 for one that has no whole bytes."""
+    """Return the bytes of an element of a ScalarType, or 0 for a dtype without whole bytes."""
     return lib.pt_element_size(dtype) if 0 <= dtype < 256 else 0
 
 
 def number(item: int, dtype: int) -> Any:
-    """Return the number for an item of a tensor's data; float16 and bfloat16 are bits."""
+    """Return the number for an item of a tensor's data. The items of float16 and bfloat16 are bits."""
     if dtype == lib.PT_DTYPE_BFLOAT16:
         return struct.unpack("<f", struct.pack("<I", item << 16))[0]
     if dtype in (lib.PT_DTYPE_HALF, lib.PT_DTYPE_COMPLEX_HALF):
@@ -156,13 +157,13 @@ def number(item: int, dtype: int) -> Any:
 
 
 def has_operator(number: int) -> bool:
-    """Return whether this build has a kernel for the operator of a number."""
+    """Return True if this build has a kernel for the operator with this number."""
     found: bool = lib.pt_operator_kernel(number) != ffi.NULL
     return found
 
 
 def argument_name(number: int, i: int) -> str:
-    """Return the name of argument i of an operator; "" without one."""
+    """Return the name of argument i of an operator, or "" if it has no name."""
     length = ffi.new("uint32_t *")
     name = lib.pt_operator_argument(number, _index(i), length)
     found: str = ffi.unpack(name, length[0]).decode()
@@ -172,7 +173,7 @@ def argument_name(number: int, i: int) -> str:
 def _utf8(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:  # other surrogates, which no file has
+    except UnicodeEncodeError:  # other surrogates, which no file contains
         return text.encode("utf-8", "surrogatepass")
 
 
@@ -188,7 +189,7 @@ def _number(scalar: _CData) -> float | bool:
 
 
 def _item(value: Any) -> dict[str, Any]:
-    """Return the pt_evalue for an input that is not a tensor; without a type for other objects."""
+    """Return the pt_evalue of an input that is not a tensor; of other objects one without a type."""
     if value is None:
         return {"type": lib.PT_TYPE_NULL}
     if isinstance(value, str):
@@ -203,7 +204,7 @@ def _item(value: Any) -> dict[str, Any]:
 
 
 def _tensor(info: _CData) -> tuple[Any, ...]:
-    """Return the contract's TENSOR_FIELDS."""
+    """Return the fields of the contract's TENSOR_FIELDS."""
     sizes, dim_order = [tuple(ffi.unpack(items, info.rank)) if info.rank else ()
                         for items in (info.sizes, info.dim_order)]
     return (info.dtype, sizes, dim_order, info.nbytes, info.dynamism, info.is_planned,
@@ -221,7 +222,7 @@ _PYTHON = {ffi.typeof(kind): function for kind, function in (
 
 
 def _python(found: Any) -> Any:
-    """Return a value of the library as a Python object, if there is one."""
+    """Convert a value of the library to a Python object, if there is one."""
     convert = _PYTHON.get(ffi.typeof(found)) if isinstance(found, ffi.CData) else None
     return convert(found) if convert else found
 
@@ -230,7 +231,7 @@ def _index(value: Any) -> int:
     """Return an index or a size, clamped to int32.
 
     The library reports a clamped value as out of range, as it reports a negative one. Raises TypeError
-    for anything but an int.
+    for a value that is not an int.
     """
     value = operator.index(value)
     if not -(2**31) <= value < 2**31:
@@ -249,7 +250,7 @@ class _Caller:
 
     def __init__(self, owner: "Owner") -> None:
         self._owner = owner
-        # By thread, what a function raised that the library called, see _keep
+        # The exception of a function that the library called, by thread, see _keep
         self._raised: dict[int, BaseException] = {}
 
     @property
@@ -304,7 +305,7 @@ class _Caller:
                      f"has the wrong type; {remedy}")
 
     def ask(self, function: _CData, *arguments: Any) -> Any:
-        """Call a function on the struct of this object, whose memory is unchanged."""
+        """Call a function on the struct of this object, whose memory must not have been resized."""
         return self.call(function, self.c, *arguments)
 
     def _report(self, e: _CData) -> NoReturn:
@@ -331,11 +332,11 @@ class _Caller:
 
 
 class _File(_Caller):
-    """A file that is open: `memory` is its buffer's."""
+    """An open file, in the memory of its buffer."""
 
     _c: _CData = None
-    memory: _Memory  # from open on
-    _kind: str  # of `_c`
+    memory: _Memory  # set by open
+    _kind: str  # name of its struct in `_c`
     _open: _CData
     _subject: int
 
@@ -348,7 +349,7 @@ class _File(_Caller):
     def c(self) -> _CData:
         """Return the pt_program or pt_data.
 
-        InvalidState before it is open, and where the file's memory was resized since.
+        Raises InvalidState before open(), and if the file's memory was resized since.
         """
         if self._c is None:
             self._refuse(lib.PT_ERROR_INVALID_STATE, self._subject, -1, "is not open; make it by load")
@@ -366,7 +367,7 @@ class _File(_Caller):
 
 
 class Program(_File):
-    """A .pte or .ptm file. `method` is a method's number. Texts are bytes: a file may have any."""
+    """A .ptm or .pte file. method: the number of a method. Texts are bytes: a file may have any."""
 
     _kind, _open, _subject = "pt_program *", lib.pt_open, lib.PT_SUBJECT_PROGRAM
     num_methods = _function(lib.pt_program_methods)
@@ -384,7 +385,7 @@ class Program(_File):
     find_key = _function(lib.pt_named_data_find)
 
     def ask(self, function: _CData, *arguments: Any) -> Any:
-        """Call a function; for a function of a method, the first argument is the method's number."""
+        """Call a function. For a function of a method, the first argument is the method's number."""
         if _type_of(function).args[0] is not ffi.typeof("pt_method_meta *"):
             return super().ask(function, *arguments)
         method, *further = arguments
@@ -397,7 +398,7 @@ class Program(_File):
         return meta
 
     def find(self, name: str) -> int:
-        """Return the number of the method of a name."""
+        """Return the number of the method with this name."""
         meta = ffi.new("pt_method_meta *")
         self.call(lib.pt_method_meta_find, meta, self.c, name)
         found: int = meta.index
@@ -406,8 +407,9 @@ class Program(_File):
     def item(self, method: int, what: int, i: int) -> tuple[int, int, Any, bool]:
         """Describe a value, an input or an output.
 
-        Returns its index among the method's values, its KernelTypes, its number or string (bytes) in
-        the program or None, and True for a tensor with a fully qualified name.
+        Returns its index among the method's values, its KernelTypes, its constant and a flag. The
+        constant is its number or string (bytes) in the program, or None. The flag is True for a tensor
+        with a fully qualified name.
         """
         meta = self.method_meta(method)
         value, item = self.call(lib.pt_method_meta_evalue, meta, what, i)
@@ -417,13 +419,13 @@ class Program(_File):
         return value, item.type, constant, lib.pt_has_name(meta, item)
 
     def tensor(self, method: int, what: int, i: int) -> tuple[Any, ...]:
-        """Return the program's facts of a tensor, see _tensor."""
+        """Return the program's description of a tensor, see _tensor."""
         item = self.value(method, what, i)[1]
         found: tuple[Any, ...] = self.ask(lib.pt_method_meta_tensor, method, item)
         return found
 
     def views(self, method: int) -> list[int]:
-        """Return the values that instructions make views of others."""
+        """Return the values that instructions turn into views of others."""
         meta, values = self.method_meta(method), []
         walk = ffi.new("pt_instruction_walk *", lib.pt_instruction_walk_start(meta))
         while lib.pt_instruction_walk_next(walk):
@@ -449,7 +451,7 @@ class Program(_File):
 
     def find_spec(self, method: int, i: int, key: str,
                   view: memoryview | None = None) -> memoryview | None:
-        """Return the value of the first compile spec of a key, or None."""
+        """Return the value of the first compile spec with this key, or None."""
         value = ffi.new("pt_span *")
         found = self.ask(lib.pt_find_spec, method, self.delegate(method, i), key, value)
         return self._part(value) if found else None
@@ -459,7 +461,7 @@ class Program(_File):
 
 
 class Data(_File):
-    """A .ptd file, as Program."""
+    """A .ptd file, with the interface of Program."""
 
     _kind, _open, _subject = "pt_data *", lib.pt_data_open, lib.PT_SUBJECT_DATA_FILE
     num_keys = _function(lib.pt_data_keys)
@@ -482,8 +484,8 @@ def _method_of(m: _CData) -> "Method":
 def _keep(kind: type[BaseException], error: BaseException, traceback: TracebackType) -> None:
     """Keep the exception of a function that the library calls, until the library returns.
 
-    Destroys what an interrupt has kept from being destroyed, or the library from knowing that it is
-    ready.
+    An interrupt may end INIT or DESTROY. Then the delegate is destroyed here, since the library does
+    not know that it is ready, or since it was not destroyed.
     """
     arguments = traceback.tb_frame.f_locals
     method = _method_of(arguments["m"])
@@ -494,9 +496,9 @@ def _keep(kind: type[BaseException], error: BaseException, traceback: TracebackT
 
 @ffi.def_extern(error=lib.PT_ERROR_INTERNAL, onerror=_keep)  # type: ignore[untyped-decorator]  # cffi has no types
 def handle_signals(m: _CData) -> int:
-    """Handle signals; called now and then while a method runs.
+    """Handle signals. The library calls this function from time to time while a method runs.
 
-    An exception of a handler, KeyboardInterrupt for ctrl-C, ends the execution.
+    An exception of a handler, such as KeyboardInterrupt for ctrl-C, ends the execution.
     """
     return 0
 
@@ -520,12 +522,12 @@ def ask(m: _CData, what: int, delegate: int, error: _CData) -> int:
 class _Call(NamedTuple):
     thread: int
     method: "Method"
-    planned: Sequence[_Range]  # each memory that it may read or write
-    temp: Sequence[_Range]  # its temp memory
+    planned: Sequence[_Range]  # each memory that the call may read or write
+    temp: Sequence[_Range]  # the call's temp memory
     pool: object  # MemoryAllocator of a load or an unload
 
 
-_calls: dict[object, _Call] = {}  # running, the oldest first
+_calls: dict[object, _Call] = {}  # running calls, the oldest first
 
 
 def _check_alone(key: object) -> None:
@@ -553,10 +555,10 @@ def _ranges(*memories: _Memory | None) -> list[_Range]:
 
 
 def _share_memory(call: _Call, older: _Call) -> bool:
-    """Return whether two calls use the same bytes.
+    """Return True if two calls use the same bytes.
 
-    A delegate of the older call may run a method in temp memory: in bytes that it has allocated there,
-    or in a temp memory where it has allocated nothing.
+    A delegate of the older call may run a method in temp memory: in bytes that the delegate has
+    allocated there, or in a temp memory without its allocations.
     """
     used, theirs = [*call.planned, *call.temp], older.temp
     if older.method._delegate_thread == call.thread:
@@ -581,15 +583,16 @@ CORES: dict[str | None, int] = {
     "cortex-m33": lib.PT_CORE_DSP,
     "cortex-m35p": lib.PT_CORE_DSP,
 }
-# Cores whose kernels gain by more temp memory than they need.
+# Cores whose kernels gain from more temp memory than they need.
 PREFERRING_CORES = {**CORES, "cortex-m3": lib.PT_CORE_V7M}
 
 
 class Method(_Caller):
     """A loaded method.
 
-    owner: a contract.MethodOwner. max_delegates: of the method; max_arguments: of a call. planned:
-    number of buffers; under MicroPython a locked heap has no room for more than eight others.
+    owner: a contract.MethodOwner. max_delegates: delegates of the method. max_arguments: arguments of a
+    call. planned: number of buffers. Under MicroPython, a locked heap has room for at most eight
+    others.
     """
 
     _owner: "MethodOwner"
@@ -602,8 +605,8 @@ class Method(_Caller):
         self._delegates = ffi.new("pt_delegates *", lib.delegates)
         self._delegates.max_delegates, self._delegates.max_arguments = max_delegates, max_arguments
         self.core = lib.PT_CORE_PLAIN  # load packs weights and prefers temp memory for it
-        self.threads = 1  # that share the large loops of execute
-        self._delegate_thread: int | None = None  # in which the library is calling a delegate
+        self.threads = 1  # number of threads that share the large loops of execute
+        self._delegate_thread: int | None = None  # the thread in which the library calls a delegate
         self._m = ffi.new("pt_method *")
         self._m.c.owner = self._handle = ffi.new_handle(weakref.ref(self))
         self._m.c.poll = ffi.addressof(lib, "pt_poll")
@@ -620,7 +623,7 @@ class Method(_Caller):
     # ---- memories
 
     def _release(self) -> None:
-        self._structs: tuple[Any, ...] = ()  # that the library refers to while the method is loaded
+        self._structs: tuple[Any, ...] = ()  # the library refers to these while the method is loaded
         self._own: _Ranges = [], []  # of a _Call; events count as planned memory
         self._load_memories: dict[int, _Memory] = {}  # memories of load, by their numbers
         # Other memories, the oldest first. A memory is listed before the library refers to it, under
@@ -648,7 +651,7 @@ class Method(_Caller):
         return 0
 
     def _part(self, pointer: _CData, size: int) -> memoryview:
-        """Return a memoryview of bytes where they lie."""
+        """Return a memoryview of bytes in place."""
         if not size:
             return memoryview(bytearray())
         for memory in (*self._load_memories.values(), *self._attached):
@@ -664,7 +667,7 @@ class Method(_Caller):
               own: _Ranges = ((), ()), pool: object = None) -> _Found:
         """Call a function while no other call uses this method, the pool, or memory in `own`.
 
-        Raises InvalidState if another thread uses one of them; that call goes on.
+        Raises InvalidState if another thread uses one of them; the call of that thread continues.
         """
         key = object()
         try:
@@ -683,14 +686,14 @@ class Method(_Caller):
     def load(self, program: Program, method: int, pool: "WriteableBuffer", size: int, used: int,
              planned: "Sequence[WriteableBuffer]", temp: "WriteableBuffer | None",
              files: list[Data] | None, pack_weights: Any, events: "WriteableBuffer | None") -> int:
-        """Load a method; return the used bytes of the pool.
+        """Load a method, and return the used bytes of the pool.
 
         `pool`: the first `used` of its `size` bytes are in use. planned: list of buffers. temp, events:
         buffers, or None. files: list of Data, or None.
         """
         meta, files = program.method_meta(method), files or []
         if self._m.state != lib.PT_UNLOADED:
-            self.call(lib.pt_load, self._m, meta, [{}], [{}])  # is refused
+            self.call(lib.pt_load, self._m, meta, [{}], [{}])  # the library rejects it
         self._release()
         pool_memory = self._memory(pool, lib.PT_SUBJECT_POOL)
         planned_memories = [
@@ -741,12 +744,12 @@ class Method(_Caller):
         return found
 
     def is_running(self) -> bool:
-        """Return True while execute or step runs, in this thread or in another."""
+        """Return True while execute or step runs, in this or another thread."""
         found: bool = self._m.is_running
         return found
 
     def usage(self) -> tuple[int, int, int, int]:
-        """Return four sizes in bytes: pool, pool behind the records, temp memory used, and preferred.
+        """Return four sizes in bytes: pool, pool behind the records, used and preferred temp memory.
 
         The preferred temp memory is the size with which the core's kernels are fastest.
         """
@@ -759,7 +762,7 @@ class Method(_Caller):
         return found
 
     def unpack_once(self, memory: memoryview) -> None:
-        """Let convolutions unpack weights that are packed for a core once per load, not in each call.
+        """Let convolutions unpack their packed weights once per load instead of once per call.
 
         memory: receives the unpacked weights; starts at a multiple of 8 bytes.
         """
@@ -770,7 +773,7 @@ class Method(_Caller):
     # ---- inputs, outputs, attributes
 
     def _attach(self, function: _CData, key: int | str, value: Any, subject: int, index: int) -> None:
-        """Hand over a buffer or a Tensor."""
+        """Pass a buffer or a Tensor to a function of the library."""
         if not _is_tensor(value):
             self._refuse(lib.PT_ERROR_INVALID_ARGUMENT, subject, index,
                          "is a tensor; give its data")
@@ -778,7 +781,7 @@ class Method(_Caller):
         memory = self._memory(value.data if shaped else value, subject, index)
         fields: dict[str, Any] = {"data": memory.span, "typecode": bytes([buffer(memory.view)[0]])}
         if shaped:
-            # copies: a view that is exported could not be cleared by the garbage collector
+            # copies, since the garbage collector cannot clear a view that is exported
             order = tuple(value.dim_order_view)
             fields |= {"has_shape": True, "rank": len(order), "dtype": value.dtype_number,
                        "sizes": ffi.new("int32_t[]", tuple(value.sizes_view)),
@@ -789,12 +792,12 @@ class Method(_Caller):
         self._attached = [*self._attached, memory]
         try:
             self.ask(function, *arguments)
-        finally:  # what was refused, or is used no longer
+        finally:  # memory that was rejected, or is no longer used
             used = self._memories()
             self._attached = [each for each in self._attached if each in used.values()]
 
     def set_input(self, value: Any, index: int) -> None:
-        """Set an input. The owner may have another object for a value that cannot be one."""
+        """Set an input. The owner may convert a value that cannot be an input."""
         item = _item(value)
         if item["type"] == lib.PT_TYPE_NONE and not _is_tensor(value) and \
                 hasattr(self._owner, "as_input"):
@@ -812,7 +815,7 @@ class Method(_Caller):
         self._attach(lib.pt_set_attribute, name, buffer, lib.PT_SUBJECT_ATTRIBUTE, -1)
 
     def _object(self, view: _CData, kept: Kept) -> Any:
-        """Return a value as an object; a tensor or a list is the Kept's, pointed to the value."""
+        """Return a value as an object. A tensor or a list is the Kept's, pointed to the value."""
         if view.type == lib.PT_TYPE_TENSOR:
             return self._show(view, kept.tensor)
         if view.type == lib.PT_TYPE_NULL:
@@ -836,7 +839,7 @@ class Method(_Caller):
         return tensor
 
     def get_output(self, index: int) -> Any:
-        """Return an output as an object: the Tensor or list of its Kept, pointed to it."""
+        """Return an output as an object: the Tensor or list of its Kept, pointed to the output."""
         return self.alone(self._get_output, index, own=self._own)
 
     def _get_output(self, index: int) -> Any:
@@ -846,14 +849,14 @@ class Method(_Caller):
         return self._object(view, self._owner.kept[index])
 
     def item(self, value: int, i: int, kept: Kept) -> Any:
-        """Return the item i of value number `value`, a list."""
+        """Return item i of value number `value`, a list."""
         self.check()
         meta = ffi.addressof(self._m, "meta")
         _, list = self.call(lib.pt_method_meta_evalue, meta, VALUES, value)
         return self._object(self.ask(lib.pt_list_view, list, i), kept)
 
     def attribute(self, name: str, kept: Kept) -> Any:
-        """Return the parameter or buffer of a name: the Tensor of a Kept, pointed to it."""
+        """Return the parameter or buffer with this name: the Tensor of a Kept, pointed to it."""
         return self._show(self._ask_alone(lib.pt_attribute, name), kept.tensor)
 
     def tensor(self, value: int) -> tuple[int, list[int], list[int], bytes]:
@@ -884,7 +887,7 @@ class Method(_Caller):
     # ---- for delegates
 
     def argument_count(self) -> int:
-        """Return the arguments of the delegate call that runs."""
+        """Return the number of arguments of the delegate call that runs."""
         found: int = self._m.n_call
         return found
 
@@ -915,7 +918,7 @@ class Method(_Caller):
 
 
 def _is_tensor(value: Any) -> bool:
-    """Return True for a buffer, be it released, and for a Tensor."""
+    """Return True for a Tensor, and for a buffer, even a released one."""
     try:
         memoryview(value)
     except TypeError:

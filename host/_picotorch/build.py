@@ -1,8 +1,8 @@
 """Build `_picotorch_c`, the C part of CPython's binding of kernels/, through cffi.
 
-The declarations come from the core's headers. hatch_build.py calls build(); by hand:
+The declarations come from the core's headers. hatch_build.py calls build(). From a shell:
 
-    python host/_picotorch/build.py FOLDER    # CC, CFLAGS and LDFLAGS in the environment count
+    python host/_picotorch/build.py FOLDER    # CC, CFLAGS and LDFLAGS of the environment apply
 """
 
 import os
@@ -20,7 +20,7 @@ INCLUDES = ("kernels/include", "kernels")
 HEADERS = ("include/picotorch/schema.h", "include/picotorch/kernel.h", "core/record.h",
            "include/picotorch/picotorch.h", "core/format/ptm.h")
 
-# DSP and others: no variants of microcontrollers if the host is an Arm core, too
+# Without DSP and others, an Arm host uses no variants of microcontrollers
 FLAGS = ["-std=c99", "-O2", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-Wextra",
          "-DPT_ANY_CORE", "-DPT_HOST", "-U__ARM_FEATURE_DSP", "-U__ARM_FEATURE_SIMD32",
          "-U__ARM_FEATURE_SAT"]
@@ -144,14 +144,14 @@ ffi.set_source(
     include_dirs=list(INCLUDES),
     extra_link_args=["-pthread"],
     extra_compile_args=[*FLAGS, "-pthread",
-                        # debug information is the same wherever the sources and Python are
+                        # Debug information does not depend on the folders of the sources and of Python
                         f"-ffile-prefix-map={ROOT}=.",
                         f"-ffile-prefix-map={sysconfig.get_path('include')}=python"],
 )
 
 
 def build(folder: pathlib.Path | str, objects: pathlib.Path | str) -> pathlib.Path:
-    """Compile the extension into a folder, with object files in another one; return its path.
+    """Compile the extension into a folder, with object files in another one, and return its path.
 
     The current folder has to be ROOT.
     """
@@ -160,7 +160,7 @@ def build(folder: pathlib.Path | str, objects: pathlib.Path | str) -> pathlib.Pa
 
     class BuildExtension(build_ext):  # type: ignore[misc]  # without types
         def build_extensions(self) -> None:
-            """Leave the folders of this machine's Python out of the extension: it needs libc only."""
+            """Leave this machine's Python folders out of the extension, which needs libc only."""
             linker = self.compiler.linker_so
             self.compiler.linker_so = [word for word in linker if not word.startswith("-Wl,-rpath")]
             super().build_extensions()

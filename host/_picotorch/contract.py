@@ -28,8 +28,8 @@ class Owner(Protocol):
                  available: int, what: Any) -> NoReturn:
         """Raise the error of the library, from the fields of a pt_error.
 
-        index, argument, requested, available: -1 for none. what: a str, "" for none; of a native
-        module the distance of the text in bytes from the end of the file `__file__`.
+        index, argument, requested, available: -1 for none. what: a str, "" for none; in a native module
+        the distance of the text in bytes from the end of the file `__file__`.
         """
 
 
@@ -73,7 +73,7 @@ class Tensor(Protocol):
 
     @property
     def buffer(self) -> Any:
-        """Return the memory that contains `data` and may be resized; None."""
+        """Return the memory that contains `data` and may be resized, or None."""
 
 
 class ValueList(Protocol):
@@ -91,7 +91,7 @@ TENSOR_FIELDS = ("dtype", "sizes", "dim_order", "nbytes", "dynamism", "is_planne
 # The names of the module. The names of Program, Data and Method are their public functions.
 BOTH = {
     "VALUES", "INPUTS", "OUTPUTS", "OPERATORS", "DELEGATES", "PLANNED_BUFFERS", "INSTRUCTIONS",
-    "DELEGATE_ARGUMENTS",  # what count() counts
+    "DELEGATE_ARGUMENTS",  # items that count() counts
     "FIND", "INIT", "EXECUTE", "DESTROY", "KEPT",  # requests
     "EVENT_BYTES", "SMALL_INT_MAX",
     "Program", "Data", "Method", "Kept",

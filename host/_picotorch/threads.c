@@ -1,16 +1,16 @@
-// Threads that share the loops of an execution, see kernels/arch/threads.h.
+// Share the loops of an execution between threads, see kernels/arch/threads.h.
 //
-// They begin with the first loop that is worth it, and end with the execution: between executions
-// there are none, whatever ends one, and a fork needs no care.
+// The threads begin with the first loop that is large enough, and end with the execution. Between
+// executions there are none, however an execution ends, so a fork needs no care.
 #define _POSIX_C_SOURCE 200809L
 #include "arch/threads.h"
 #include "core/record.h"
 #include <picotorch/picotorch.h>
 
-// As pt_execute and pt_context_execute; `threads` share the loops.
+// Execute like pt_execute and pt_context_execute, with `threads` threads that share the loops.
 int pt_execute_by_threads(pt_method *method, int threads, pt_error *error);
 int pt_context_execute_by_threads(pt_context *c, int threads);
-// For tests: loops of `steps` and more are shared. Returns the number before.
+// Set the minimum steps of a shared loop, for tests. Return the minimum before.
 int64_t pt_share_from(int64_t steps);
 
 #if PT_HAS_THREADS
@@ -19,15 +19,15 @@ int64_t pt_share_from(int64_t steps);
 
 enum {
     MAX_THREADS = 64,
-    PARTS = 8, // the least of a loop that is shared
-    FIRST = 4, // loops of the least size that one thread does: it takes as long to start others
+    PARTS = 8, // minimum parts of a shared loop
+    FIRST = 4, // loops of the minimum size before other threads start, which takes as long
     NO_MORE = INT32_MAX / 2, // rounds
 };
 
-// An interrupt waits for the rounds that have begun.
+// An interrupt waits for the end of a started round.
 static const int64_t max_of_round = (int64_t)1 << 31;
 
-// Of a loop that is shared: 50 microseconds or more. To wake a thread takes 20.
+// Minimum steps of a shared loop: 50 microseconds or more. Waking a thread takes 20.
 static int64_t min_steps = 1 << 21;
 
 int64_t pt_share_from(int64_t steps) {
@@ -36,32 +36,32 @@ int64_t pt_share_from(int64_t steps) {
     return before;
 }
 
-// The rounds that a thread has taken of the loop that it is in; no workers: all.
+// The rounds of a loop that a thread has taken. Without workers it has taken all.
 typedef struct turn {
     struct workers *w;
     int32_t round, begin, end;
 } turn;
 
-// Threads of an execution, and the loop that they share. `lock` is for all members that threads
-// use.
+// The threads of an execution, and the loop that they share. `lock` protects all members that
+// threads use.
 typedef struct workers {
     pthread_mutex_t lock;
     pthread_cond_t begins, ends;
     struct workers
-        *outer; // of an execution in which a delegate or a handler of signals began this one
+        *outer; // of an execution in which a delegate or a signal handler began this one
     turn outer_turn;
-    int wanted, started; // besides the thread that executes
+    int wanted, started; // in addition to the executing thread
     pthread_t threads[MAX_THREADS];
     bool quits;    // the execution ends
     int64_t steps; // of the large loops so far
     // the loop
     uint32_t number; // of the loop, in the execution
-    bool is_over;    // its rounds are taken
-    int busy;        // threads in it, besides the one that executes
+    bool is_over;    // all rounds are taken
+    int busy;        // threads in the loop, in addition to the executing one
     pt_context context;
     pt_shared_loop *loop;
     const void *task;
-    int32_t next, some; // the first round that nobody has taken; rounds that are taken at a time
+    int32_t next, some; // the first free round; rounds that are taken at a time
 } workers;
 
 static __thread workers *own_workers; // of the execution in this thread
@@ -112,8 +112,7 @@ static void *work(void *argument) {
     return NULL;
 }
 
-// Signals are for Python's threads. Where the system gives no more threads, those do that are
-// there.
+// Signals go to Python's threads. If the system provides fewer threads, these share the loops.
 static void start(workers *w) {
     sigset_t all, before;
     sigfillset(&all);
@@ -143,7 +142,7 @@ int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t
     w->number++;
     w->is_over = false;
     w->context = *c;
-    w->context.poll = NULL; // it is for this thread
+    w->context.poll = NULL; // only this thread polls
     w->loop = loop;
     w->task = task;
     w->next = 0;
@@ -153,7 +152,7 @@ int pt_share_loop(pt_context *c, pt_shared_loop *loop, const void *task, int64_t
     const int error = run_loop(w, c, loop, task);
     pthread_mutex_lock(&w->lock);
     w->is_over = true;
-    w->next = NO_MORE; // after an error other threads would take the rest
+    w->next = NO_MORE; // after an error, other threads would take the remaining rounds
     while (w->busy > 0) {
         pthread_cond_wait(&w->ends, &w->lock);
     }

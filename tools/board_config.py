@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Write what the firmware build needs of a board: linker script, C header, make variables.
+"""Write the files of a board for the firmware build: linker script, C header, make variables.
 
 Example: tools/board_config.py boards/mps2-an386 build/firmware/mps2-an386-run
-writes board.ld, board.h and board.mk into the second folder. With --variant repl heap and arenas are
+
+writes board.ld, board.h and board.mk into the second folder. With --variant repl, heap and arenas are
 those of the table [repl].
 """
 
@@ -19,8 +20,8 @@ MPU_SMALLEST_REGION = 32
 DRIVERS_DIR = Path(__file__).resolve().parents[1] / "port" / "firmware"
 DRIVER_TABLES = ("uart", "counter", "protect", "clock")
 
-# Without AT a section behind .data has its load address in flash, and a loader that writes the zeros
-# of a segment there overwrites the code, or what is behind it.
+# Without AT, a section behind .data has its load address in flash. A loader that writes the zeros of a
+# segment there overwrites the code, or the bytes behind it.
 LINKER_SCRIPT = """\
 ENTRY(pt_reset)
 
@@ -147,11 +148,11 @@ BOARD_PROTECT = {protect}
 
 
 class BoardError(Exception):
-    """A board.toml that cannot be built from; the message names the entry."""
+    """A board.toml with which no build is possible. The message names the entry."""
 
 
 def of_variant(board, variant):
-    """Return the board with what its table of the variant has instead, if it has one."""
+    """Return the board with the entries that its table of the variant replaces, if it has one."""
     return {**board, **board.get(variant, {})}
 
 
@@ -162,7 +163,7 @@ def check_memory(board, memory, user):
 
 
 def drivers(table):
-    """Return the names of the drivers for a table of board.toml: a file TABLE_NAME.c each."""
+    """Return the names of the drivers for a table of board.toml. Each driver is a file TABLE_NAME.c."""
     return sorted(path.stem.removeprefix(f"{table}_") for path in DRIVERS_DIR.glob(f"{table}_*.c"))
 
 
@@ -231,7 +232,7 @@ def linker_script(board):
 
 
 def job_start(section):
-    """Return the linker's expression of where the job lies: behind the code if they share a memory."""
+    """Return the linker's expression for the job's start: behind the code if they share a memory."""
     if section["job"] != section["code"]:
         return f"ORIGIN({section['job']})"
     return f"ALIGN(LOADADDR(.data) + SIZEOF(.data), {JOB_ALIGNMENT})"
@@ -300,7 +301,7 @@ def make_variables(board):
 
 
 def write_if_changed(path, text):
-    """Write text, leaving the time stamp of an equal file alone."""
+    """Write text. A file with the same text keeps its time stamp."""
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 

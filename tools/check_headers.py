@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compile each header of kernels/ by itself: a header includes all that it needs.
+"""Compile each header of kernels/ by itself: a header includes everything that it needs.
 
-Fragments, which a file includes with macros of its own, end in .inc.
+Fragments, which a file includes after it has defined macros for them, end in .inc.
 
 Example: tools/check_headers.py
 """

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Check the objects of kernels/: no heap, nothing foreign, no data that changes.
+"""Check the objects of kernels/: no heap, no foreign functions, no data that changes.
 
-Every symbol that an object takes from elsewhere must be in ALLOWED, so malloc and its family,
-printf, assert's handler or the C library's math.h are all refused. No object may have a section
-that can be written to, and the sources are compiled here with variable length arrays and alloca
-as errors. The objects are those of the host, compiled here, and of every firmware that is built.
+Every symbol that an object takes from elsewhere must be in ALLOWED. So malloc and its family, printf,
+assert's handler and the C library's math.h are rejected. No object may have a writable section. The
+sources are compiled here with variable length arrays and alloca as errors. The objects are those of the
+host, compiled here, and of every firmware that is built.
 
-Exit status 1 with the list of what is refused.
+The exit status is 1 if something is rejected, with a list.
 
 Example: tools/check_symbols.py
 Example: tools/check_symbols.py build/firmware/mps2-an386-run/kernels/core/run/executor.o
@@ -58,7 +58,7 @@ def undefined_symbols(symbols):
 def writable_sections(sections):
     """Return (name, bytes) of the sections of readelf -S that a running program can write to.
 
-    .data.rel.ro is constant as soon as the program is loaded, so it is left out.
+    .data.rel.ro is constant once the program is loaded, so it is left out.
     """
     row = re.compile(r"\s*\[\s*\d+\]\s+(\S+)\s+\S+\s+\w+\s+\w+\s+(\w+)\s+\w+\s+(\w+)\s")
     found = (row.match(line) for line in sections.splitlines())
@@ -70,7 +70,7 @@ def writable_sections(sections):
 
 
 def faults(path):
-    """Return the faults of an object, a line each."""
+    """Return the faults of an object, one line each."""
     lines = []
     shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     for name in undefined_symbols(run(["readelf", "-W", "-s", path])):
@@ -84,7 +84,10 @@ def faults(path):
 
 
 def compile_for_host(sources, folder):
-    """Compile sources into objects below folder; return them. CheckError if one does not compile."""
+    """Compile sources into objects below folder, and return the objects.
+
+    Raises CheckError if a source does not compile.
+    """
     includes = [f"-I{path}" for path in (KERNELS / "include", KERNELS)]
 
     def compile_one(source):

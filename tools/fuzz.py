@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """Fuzz a target of tests/hostile/fuzz with libFuzzer, guided by coverage.
 
-library and library32 are C alone, at 64 and at 32 bits; the others Python and C together, with atheris.
-The C is built by clang with its address and undefined-behaviour sanitizers. clang (Debian packages) and
-atheris (into build/fuzz) are installed if they are missing. What is reached for the first time stays in
-build/fuzz/TARGET/corpus. Ends with status 1 on a finding: an exception that is no picotorch.Error, a
-sanitizer's report, an input that takes too long or too much memory.
+The targets library and library32 are C alone, at 64 and at 32 bits; the others are Python and C
+together, with atheris. clang builds the C code with its address and undefined-behaviour sanitizers.
+clang (Debian packages) and atheris (into build/fuzz) are installed if they are missing. Inputs with new
+coverage stay in build/fuzz/TARGET/corpus. The exit status is 1 after a finding: an exception other than
+picotorch.Error, a sanitizer's report, or an input that takes too long or too much memory.
 
 Example: tools/fuzz.py --minutes 10
 Example: tools/fuzz.py --target file --input build/fuzz/file/findings/crash-1234
-Example: tools/fuzz.py --minutes 60 --record      adds what was done to tests/hostile/fuzz/campaign.json
+Example: tools/fuzz.py --minutes 60 --record      adds the run to tests/hostile/fuzz/campaign.json
 Example: tools/fuzz.py --keep                     writes a small corpus to tests/hostile/fuzz/corpus
 """
 
@@ -73,7 +73,7 @@ class Target:
 
 
 def describe(name, *seeds):
-    """Return the target of this name; write its seeds into a folder, if any."""
+    """Return the target with this name, and write its seeds into a folder, if given."""
     described = subprocess.run([sys.executable, FUZZ / "describe.py", name, *seeds], check=True,
                                stdout=subprocess.PIPE, text=True)
     return Target(name, **json.loads(described.stdout))
@@ -83,13 +83,13 @@ def describe(name, *seeds):
 
 
 def compiler():
-    """Return the path of clang, of any version; None without one."""
+    """Return the path of clang, of any version, or None."""
     found = [shutil.which(name) for name in ("clang", "clang-14", "clang-16", "clang-19")]
     return next(filter(None, found), None)
 
 
 def has_sanitizers():
-    """Return whether clang links instrumented code: the library for it is in a recommended package."""
+    """Return True if clang links instrumented code, for which it needs a recommended package."""
     with tempfile.TemporaryDirectory() as folder:
         command = [compiler(), *INSTRUMENTED.split(), "-shared", "-fPIC", "-x", "c", "-", "-o",
                    Path(folder) / "empty.so"]
@@ -107,7 +107,7 @@ NEEDS_32 = [Need("C library for 32 bits", "gcc-multilib", lambda: links_32()),
 
 
 def links_32(*flags):
-    """Return whether clang links a program of 32 bits."""
+    """Return True if clang links a program of 32 bits."""
     with tempfile.TemporaryDirectory() as folder:
         command = [compiler(), "-m32", "-x", "c", "-", "-o", Path(folder) / "empty", *flags]
         return compiler() is not None and subprocess.run(
@@ -147,7 +147,7 @@ def set_up_atheris():
 
 
 def environment(target):
-    """Return the environment; libFuzzer finds a mutator only if it is loaded before it starts."""
+    """Return the environment. libFuzzer finds a mutator only if it is loaded before the start."""
     if target.bits:
         return os.environ | {"ASAN_OPTIONS": "quarantine_size_mb=16",
                              "UBSAN_OPTIONS": "print_stacktrace=1"}
@@ -172,7 +172,7 @@ def command(target, folder, *options):
 
 
 def fill(target, corpus):
-    """Put the seeds and the inputs kept in tests/hostile/fuzz/corpus into the corpus."""
+    """Copy the seeds and the inputs of tests/hostile/fuzz/corpus into the corpus."""
     corpus.mkdir(parents=True, exist_ok=True)
     describe(target.name, corpus)
     for data in kept(target):
@@ -249,7 +249,7 @@ def reason(log):
 
 
 def total(logs):
-    """Add up the statuses of some logs."""
+    """Return the sum of the statuses of some logs."""
     found = [status(log) for log in logs]
     return Status(sum(each.executions for each in found), max(each.coverage for each in found),
                   max(each.corpus for each in found))
@@ -263,7 +263,7 @@ def progress(logs, started, seconds):
 
 
 def fuzz(target, folder, seconds, jobs):
-    """Fuzz until the first finding or ctrl-C; return (Status, seconds, logs, findings)."""
+    """Fuzz until the first finding or ctrl-C. Return (Status, seconds, logs, findings)."""
     logs = [folder / f"log-{number}" for number in range(jobs)]
     before = {path.name for path in (folder / "findings").iterdir()}
     started = time.monotonic()
@@ -310,7 +310,7 @@ def commit():
 
 
 def record(target, revision, found, seconds, findings):
-    """Add a run to campaign.json, by target and commit; seconds: of all its processes."""
+    """Add a run to campaign.json, by target and commit. seconds: the sum of all its processes."""
     campaign = json.loads(CAMPAIGN.read_text()) if CAMPAIGN.exists() else {}
     entry = campaign.setdefault(target.name, {}).setdefault(
         revision, {"seconds": 0, "executions": 0, "findings": 0})

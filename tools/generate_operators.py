@@ -1,11 +1,11 @@
-"""Check the list of operators, kernels/core/registry/operators.def, and write what follows from it.
+"""Check the list of operators, kernels/core/registry/operators.def, and write the generated files.
 
     python tools/generate_operators.py           # writes operator_arguments.h of kernels/core/generated
                                                  # and, for new operators, registry/operators.lock
-    python tools/generate_operators.py --check   # exit status 1 when they are not what it would write
+    python tools/generate_operators.py --check   # exit status 1 if the files differ from its output
 
-operators.lock names every operator that there ever was by its number: lines are added, never changed,
-so that a number that stands in a pool or an image means the same operator for ever.
+operators.lock has the number of every operator that ever existed. Lines are added, never changed, so
+that a number in a pool or a .ptm file always means the same operator.
 operator_arguments.h has an enum for each operator, the indexes of its arguments. --folder names another
 folder with the list.
 """
@@ -44,7 +44,7 @@ def prefix_of(operator):
 
 
 def read_list(text):
-    """Return the operators in the order of their lines, and what is wrong with a line."""
+    """Return the operators in the order of their lines, and the faults of lines."""
     operators, others = READER["read_operators"](text)
     wrong = [f"not understood: {line}" for line in others]
     for operator in operators:
@@ -58,7 +58,7 @@ def read_list(text):
 
 
 def read_lock(text):
-    """Return the names of all operators there ever were by number, and what is wrong with a line."""
+    """Return the names of all operators that ever existed by number, and the faults of lines."""
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     names = [line.partition(" ")[2] for line in lines]
     wrong = [f"{LOCK}: {line!r} where number {number} has to be"
@@ -69,7 +69,7 @@ def read_lock(text):
 
 
 def check_names(operators):
-    """Return faults in the order of the lines: the core searches by name."""
+    """Return faults in the order of the lines, since the core searches by name."""
     names = [operator.name.encode() for operator in operators]
     return [f"{after.decode()} has to stand before {before.decode()}" if after < before
             else f"{after.decode()} stands there twice"
@@ -77,7 +77,7 @@ def check_names(operators):
 
 
 def check_numbers(operators, locked):
-    """Return faults in the numbers; the argument has the names of all operators that ever existed."""
+    """Return faults in the numbers. locked: the names of all operators that ever existed."""
     wrong, new = [], []
     for operator in operators:
         if operator.name in locked:

@@ -7,7 +7,7 @@ It is called in two ways:
                                               # schema_tables.inc and error_words.inc of
                                               # kernels/core/generated,
                                               # program_schema.py, bundled_schema.py of host/picotorch
-    python tools/generate_schema.py --check   # exit status 1 when they are not what it would write
+    python tools/generate_schema.py --check   # exit status 1 if the files differ from its output
 """
 
 import argparse
@@ -37,7 +37,7 @@ EXPLAINED = ("method_name", "pool", "attribute", "kernel", "missing_operator", "
 
 
 def upper(name):
-    """Return `memory_offset_low` or `KernelTypes` in the spelling of a constant."""
+    """Return the spelling of a constant for `memory_offset_low` or `KernelTypes`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).upper()
 
 
@@ -110,7 +110,7 @@ def slots_of_program(schema):
 
 
 def with_prefix(tables):
-    """Return the tables of a .ptd file by names that no table of a .pte file has."""
+    """Return the tables of a .ptd file, renamed so that no table of a .pte file has the same name."""
     names = {name: "FlatTensor" + name.removeprefix("FlatTensor") for name in tables}
 
     def renamed(kind):
@@ -122,7 +122,7 @@ def with_prefix(tables):
 
 
 def field_descriptor(kind):
-    """Return the verifier's description of one field: its kind, and its contents."""
+    """Return the verifier's description of one field: its kind, and the kind of its contents."""
     if kind in SCALARS:
         return f"FIELD_SCALAR, {SCALARS[kind]}"
     if kind == "skip":
@@ -156,9 +156,9 @@ def header_source(schema, subjects):
 
 
 def error_words_source(schema, subjects):
-    """Write the words of an error's text, strings one behind the other, without relocations.
+    """Write the words of an error's text as consecutive strings, without relocations.
 
-    A table of pointers would need relocations. The code of an error stands before its name.
+    A table of pointers would need relocations. The code of an error precedes its name.
     """
     lines = ["// Names of errors and of their subjects.", f"// {NOTICE}", "", "// clang-format off",
              "static const char error_names[] ="]
@@ -204,7 +204,7 @@ def slots_source(schema, flat_tensor):
 
 
 def verifier_source(schema, flat_tensor):
-    """Return the schemas as constant tables, which kernels/core/format/verify.c walks a file along."""
+    """Return the schemas as constant tables, along which kernels/core/format/verify.c walks a file."""
     tables, unions = schema["table"] | with_prefix(flat_tensor["table"]), schema["union"]
     notice = NOTICE.replace(".toml", ".toml and flat_tensor.toml")
     lines = ["// The tables of .pte and .ptd files, for the verifier.", f"// {notice}", "",

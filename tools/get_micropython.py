@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Get the MicroPython v1.25.0 source tree and print its path.
 
-Tried in this order: the tree that MICROPYTHON_DIR names, used in place; the tree of an earlier
-call in build/micropython; Debian's source package, over a private apt configuration with the
-mirror that this machine uses already; the release's commit by git. What is done goes to stderr.
+The tool uses the first of these trees that works: the tree that MICROPYTHON_DIR names, in place; the
+tree of an earlier call in build/micropython; Debian's source package, through a private apt
+configuration with this machine's mirror; the release's commit, through git. It prints its progress to
+stderr.
 
-With --ports it is a second tree, build/micropython-ports, which has MicroPython's own ports unix,
-qemu and rp2, too, and what they are built from.
+With --ports it gets a second tree, build/micropython-ports, which also has MicroPython's own ports
+unix, qemu and rp2, and the sources that they are built from.
 
-A tree that this tool got holds the release's files that a build reads, byte for byte, and no other
-file, which make or Python might run: the SHA-256 of each is in micropython.sha256, of what the ports
-add in micropython_ports.sha256, and compared here every time. A tree that MICROPYTHON_DIR names is
-its user's own: it has to be of that version, and what differs is said, no more.
+A tree that this tool got contains the release's files that a build reads, byte for byte, and no other
+file, which make or Python might run. Their SHA-256 hashes are in micropython.sha256, those of the
+ports' files in micropython_ports.sha256, and every call compares them. A tree that MICROPYTHON_DIR
+names belongs to its user: it has to be of that version, and the tool only prints the differences.
 
 Example: tools/get_micropython.py
 Example: tools/get_micropython.py --ports
@@ -58,11 +59,12 @@ SHA256 = {
     ),
 }
 
-# As sha256sum writes them: what our firmware is built from, and what MicroPython's own ports add.
+# Output of sha256sum: for the sources of our firmware, and for the further files of MicroPython's own
+# ports.
 HASHES = (ROOT / "tools" / "micropython.sha256",)
 PORTS_HASHES = (*HASHES, ROOT / "tools" / "micropython_ports.sha256")
 
-# One file of every part of the tree that the firmware is built from.
+# One file of every part of the tree that the firmware needs.
 NEEDED_FILES = (
     "py/mkenv.mk",
     "py/mkrules.mk",
@@ -119,7 +121,7 @@ def tree_version(tree):
 
 
 def check_tree(tree):
-    """Raise GetError unless tree is MicroPython VERSION with all that the firmware needs."""
+    """Raise GetError unless tree is MicroPython VERSION with every part that the firmware needs."""
     version = tree_version(tree)
     if version != VERSION:
         have, required = (".".join(map(str, v)) for v in (version, VERSION))
@@ -136,13 +138,13 @@ def sha256(path):
 
 
 def stored_hashes(lists=HASHES):
-    """Return {file below the tree: SHA-256} of all that a build reads."""
+    """Return {file below the tree: SHA-256} of all files that a build reads."""
     lines = [line for path in lists for line in path.read_text().splitlines()]
     return {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
 
 
 def changed_files(tree, lists=HASHES):
-    """Return the names of files that a tree lacks or has with other bytes."""
+    """Return the names of files that a tree lacks, or that have other bytes."""
     return [
         name
         for name, digest in stored_hashes(lists).items()
@@ -164,7 +166,7 @@ def added_files(tree, lists=HASHES):
 
 
 def check_content(tree, lists=HASHES):
-    """Raise GetError unless a tree is the release's files that a build reads, byte for byte."""
+    """Raise GetError unless a tree has exactly the release's files that a build reads."""
     for what, names in (("changed", changed_files(tree, lists)), ("added", added_files(tree, lists))):
         if names:
             others = f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -201,7 +203,7 @@ class Source:
 
 
 def parse_list(text):
-    """Yield the Source of each entry of a one-line-style file (sources.list)."""
+    """Yield the Source of each entry of a file in one-line style (sources.list)."""
     for line in text.splitlines():
         match = re.match(r"deb(?:-src)?\s+(?:\[([^]]*)\]\s+)?(\S+)\s+(\S+)\s+([^#]+)", line.strip())
         if match:
@@ -216,7 +218,7 @@ def kept_options(text):
 
 
 def parse_deb822(text):
-    """Yield the Source of each URI and suite of a deb822-style file (*.sources)."""
+    """Yield the Source of each URI and suite of a file in deb822 style (*.sources)."""
     text = re.sub(r"^#.*\n?", "", text, flags=re.MULTILINE)
     for stanza in re.split(r"\n\s*\n", text):
         fields = {
@@ -270,10 +272,10 @@ def run(command, environment=None, folder=None):
 
 
 def private_apt(state, mirror, kinds=("deb-src",)):
-    """Write an apt configuration of our own below state; return the environment that uses it.
+    """Write an apt configuration of our own below state, and return the environment that uses it.
 
-    kinds: of packages, "deb-src" sources, "deb" binary ones. How the machine reaches its mirrors
-    (proxies and the like) is taken over; its sources, its lists and its hooks are not.
+    kinds: of packages, "deb-src" sources, "deb" binary ones. The settings for access to mirrors, such
+    as proxies, are those of the machine. Its sources, lists and hooks are not used.
     """
     for folder in ("lists/partial", "cache/archives/partial"):
         (state / folder).mkdir(parents=True, exist_ok=True)
@@ -303,7 +305,7 @@ def check_package(folder, hashes=SHA256):
 
 
 def unpack(tarball, tree, lists=HASHES):
-    """Make tree of a tarball with one top folder."""
+    """Unpack a tarball with one top folder into tree."""
     say(f"unpacking {tarball.name}")
     with tempfile.TemporaryDirectory(dir=tree.parent) as folder:
         with tarfile.open(tarball) as archive:
@@ -322,7 +324,7 @@ def download(folder, mirror):
 
 
 def get_from_debian(tree, lists=HASHES):
-    """Make tree from Debian's source package. Raises GetError if that does not work."""
+    """Get tree from Debian's source package. Raises GetError if this fails."""
     if shutil.which("apt-get") is None:
         raise GetError("this machine has no apt-get")
     folder = BUILD / "debian"
@@ -345,7 +347,7 @@ def get_from_debian(tree, lists=HASHES):
 
 
 def get_from_git(tree, lists=HASHES):
-    """Make tree of the release's commit. Raises GetError if that does not work."""
+    """Get tree from the release's commit. Raises GetError if this fails."""
     with tempfile.TemporaryDirectory(dir=tree.parent) as folder:
         git = ["git", "-C", folder]
         run([*git, "init", "--quiet"])
@@ -358,7 +360,7 @@ def get_from_git(tree, lists=HASHES):
 
 
 def get(tree, lists=HASHES):
-    """Make tree from the first source that works. Raises GetError with the reason of each failure."""
+    """Get tree from the first source that works. Raises GetError with the reason of each failure."""
     tree.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(tree, ignore_errors=True)
     reasons = []

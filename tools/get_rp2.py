@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Get the source tree from which MicroPython's port rp2 is built, and print its path: build/rp2/tree.
+"""Get the source tree for builds of MicroPython's port rp2, and print its path: build/rp2/tree.
 
-It is the tree of get_micropython.py --ports with those submodules of MicroPython in it that rp2 needs:
-Raspberry Pi's pico-sdk, TinyUSB and mbed TLS. They are Debian's, over a private apt configuration with
-the mirror that this machine uses already, each file of the SHA-256 below. A tree that MICROPYTHON_DIR
-names is used in place if it has its submodules, else not at all.
+It is the tree of get_micropython.py --ports with the submodules of MicroPython that rp2 needs:
+Raspberry Pi's pico-sdk, TinyUSB and mbed TLS. They come from Debian, through a private apt
+configuration with this machine's mirror, and each file has the SHA-256 below. A tree that
+MICROPYTHON_DIR names is used in place if it has its submodules.
 
 Example: tools/get_rp2.py
 Example: MICROPYTHON_DIR=$HOME/micropython tools/get_rp2.py
@@ -31,9 +31,9 @@ STAMP = FOLDER / "tree.sha256"
 
 @dataclass(frozen=True)
 class Library:
-    """A submodule of MicroPython, and the file of Debian's package that has it.
+    """A submodule of MicroPython, and the file of Debian's package that contains it.
 
-    top: the folder of that file that becomes lib/<name>; None for the only one.
+    top: the folder of that file that becomes lib/<name>; None if the file has only one folder.
     """
 
     name: str
@@ -43,8 +43,8 @@ class Library:
     top: str | None = None
 
 
-# Debian's binary package of pico-sdk lacks a tool that the build may need; TinyUSB's binary package is
-# its source.
+# Debian's binary package of pico-sdk lacks a tool that the build may need; TinyUSB's binary package
+# contains its source.
 LIBRARIES = (
     Library("pico-sdk", "pico-sdk", "pico-sdk_2.1.1.orig.tar.gz",
             "179c5531e75ac7f82d0679e70b6e8881f871738dc0ef17baf3b4ff4679291c41"),
@@ -56,7 +56,7 @@ LIBRARIES = (
 
 
 def download(library, folder, environment):
-    """Download a library's file into folder. Raises GetError if it is not there or another one."""
+    """Download a library's file into folder. Raises GetError if it is missing or has another hash."""
     hashes = {library.file: library.sha256}
     if not (folder / library.file).is_file():
         if library.file.endswith(".deb"):
@@ -83,7 +83,7 @@ def download_all(folder):
 
 
 def unpack(library, folder, target):
-    """Make the folder target of a library's file."""
+    """Unpack a library's file into the folder target."""
     say(f"unpacking {library.file}")
     unpacked = folder / library.name
     shutil.rmtree(unpacked, ignore_errors=True)
@@ -100,14 +100,14 @@ def unpack(library, folder, target):
 
 
 def digest():
-    """Return a digest of all that the tree is made from."""
+    """Return a digest of all files that the tree is made from."""
     hashes = [path.read_text() for path in get_micropython.PORTS_HASHES]
     hashes += [library.sha256 for library in LIBRARIES]
     return hashlib.sha256("\n".join(hashes).encode()).hexdigest() + "\n"
 
 
 def get():
-    """Make the tree. Raises GetError if that does not work."""
+    """Make the tree. Raises GetError if this fails."""
     if shutil.which("apt-get") is None:
         raise GetError("this machine has no apt-get: "
                        f"set {DIR_VARIABLE} to a MicroPython tree with its submodules")
@@ -135,7 +135,7 @@ def missing_submodules(tree):
 
 
 def named_tree():
-    """Return the tree that MICROPYTHON_DIR names, or None where rp2 cannot be built from it."""
+    """Return the tree that MICROPYTHON_DIR names, or None if rp2 cannot be built from it."""
     if not os.environ.get(DIR_VARIABLE):
         return None
     tree = Path(os.environ[DIR_VARIABLE]).resolve()

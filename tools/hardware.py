@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Write the table of docs/boards.md that says on which boards users have run picotorch.
+"""Write the table of docs/boards.md with the boards on which users have run picotorch.
 
-    .venv/bin/python tools/hardware.py           # of the reports in docs/hardware
-    .venv/bin/python tools/hardware.py --check   # status 1 if the table is another one
+    .venv/bin/python tools/hardware.py           # from the reports in docs/hardware
+    .venv/bin/python tools/hardware.py --check   # status 1 if the table differs
 
-docs/hardware/README.md says what a report is.
+docs/hardware/README.md describes a report.
 """
 
 import json
@@ -30,12 +30,12 @@ HEAD = ("| board | MicroPython | picotorch | `selftest` | int8 ds_cnn, executed 
 
 
 def is_passed(verdicts: list[bool | None]) -> bool:
-    """Return whether a step passed and none failed; None is one that was left out."""
+    """Return True if a step passed and none failed. None is an omitted step."""
     return True in verdicts and False not in verdicts
 
 
 def read(path: Path) -> dict:
-    """Return a report. ClickException for a file that is none."""
+    """Return a report. Raises ClickException for a file that is not a report."""
     try:
         report = json.loads(path.read_text())
         found = all(isinstance(report[name], str) and report[name] for name in TEXTS)

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""Make a native .mpy of an ELF file that port/natmod/natmod.ld was the linker's script of.
+"""Make a native .mpy from an ELF file that was linked with port/natmod/natmod.ld.
 
-The file is linked for address 0, with its relocations kept. Here what depends on where MicroPython puts
-the module is written down as relocations of the .mpy: words that hold an address of the module, or of
-what MicroPython lends to it. Anything else that would depend on it is an error, so a module that was
-made works at every address.
+The file is linked for address 0, with its relocations kept. MicroPython decides the module's address,
+so this tool writes relocations of the .mpy for words that depend on it: words with an address of the
+module, or of memory that MicroPython lends to it. Anything else that depends on the address is an
+error. So a module works at every address.
 
-A section .texts is what the module never reads: it goes to the end of the .mpy, where MicroPython does
-not read it either, and its addresses are relocated with those of the module. Its last word is its size.
-Before it comes, counted in that size and ended by a zero byte, what --left-out says.
+The module never reads the section .texts. It goes to the end of the .mpy, where MicroPython does not
+read it either, and its addresses are relocated with those of the module. Its last word is its size. The
+text of --left-out precedes it, ends with a zero byte and counts in that size.
 
-With --flash there is a second section, .flash, at a fixed address in flash (flash/kernels.ld): the
-module may call what is in it and hold its addresses, and nothing in it depends on the module. It is
-written to a file of its own, its header filled in, of which the module has a copy (flash/kernels.h).
+With --flash there is a second section, .flash, at a fixed address in flash (flash/kernels.ld). The
+module may call its functions and hold its addresses, and nothing in the section depends on the module.
+It is written to a file of its own, with its header filled in. The module has a copy of the header
+(flash/kernels.h).
 
-Standard library only: port/natmod/Makefile calls it.
+This file needs the standard library only, since port/natmod/Makefile calls it.
 
 Example: tools/link_mpy.py --arch armv7emsp --names names.h module.elf _picotorch.mpy
 """
@@ -36,7 +37,7 @@ END_OF_RELOCATIONS = 0xFF
 
 LENT = 0x70000000  # PT_LENT of the script
 LENT_STEP = 0x10000
-FIRST_SINGLE = 6  # relocation kinds from here on are of one word each,
+FIRST_SINGLE = 6  # relocation kinds from here on consist of one word each,
 MAX_KINDS = 9 + 86  # kinds from 9 on are entries of mp_fun_table_t
 
 SYMTAB, RELA, REL = 2, 4, 9
@@ -50,21 +51,21 @@ FLASH_HEADER = "<4I"  # magic, bytes of all, CRC-32 of what follows, 0
 class Arch:
     """An architecture.
 
-    number: of sys.implementation._mpy. absolute: the relocation of a word that is an address; harmless:
-    relocations that do not depend on where the module is; far: calls of a fixed address, which the
-    linker makes by an absolute address.
+    number: of sys.implementation._mpy. absolute: the relocation of a word that is an address. harmless:
+    relocations that do not depend on the module's address. far: calls of a fixed address, for which the
+    linker uses an absolute address.
     """
 
     number: int
     word: int
     absolute: int
     harmless: frozenset
-    got: frozenset  # of these the word is in the global offset table
+    got: frozenset  # for these relocations, the word is in the global offset table
     far: frozenset = frozenset()
 
 
-# Numbers of the ELF supplements: Arm's REL32, THM_CALL, BASE_PREL, THM_JUMP24, 11, 8, PREL31; x86-64's
-# PC32, PLT32; RISC-V's between two addresses of the module, and the resolved ones.
+# Numbers from the ELF supplements. Arm: REL32, THM_CALL, BASE_PREL, THM_JUMP24, 11, 8, PREL31. x86-64:
+# PC32, PLT32. RISC-V: relocations between two addresses of the module, and resolved ones.
 _ARM = (2, frozenset({0, 3, 10, 25, 30, 40, 42, 51, 102, 103}), frozenset({26, 96}),
         frozenset({0, 10, 26, 30}))
 _RISCV = (1, frozenset({16, 17, 18, 19, 23, 24, 25, *range(33, 41), 43, 44, 45, *range(51, 58)}),
@@ -80,7 +81,7 @@ ARCHES = {
 
 
 class LinkError(Exception):
-    """Something cannot be part of a native module; the message has its location."""
+    """An object that cannot be part of a native module. The message has its location."""
 
 
 class Elf:
@@ -171,7 +172,7 @@ def relocate(text, arch, offsets, own, image):
 
 
 def addresses_of(section):
-    """Return the addresses of a section, with the one behind its end."""
+    """Return the addresses of a section, including the one behind its end."""
     return range(section[3], section[3] + section[5] + 1)
 
 
@@ -194,7 +195,7 @@ def flash_of(elf, number):
 
 
 def number(value):
-    """Return a number as an .mpy has it: seven bits a byte, the highest first."""
+    """Return a number in the format of an .mpy: seven bits per byte, the highest first."""
     encoded = [value & 0x7F]
     while value := value >> 7:
         encoded.insert(0, 0x80 | value & 0x7F)
@@ -202,7 +203,7 @@ def number(value):
 
 
 def encode_relocations(relocations, word):
-    """Run of words of the module's own addresses are one entry."""
+    """Encode relocations, with one entry for a run of words of the module's own addresses."""
     out = bytearray()
     behind = None
     while relocations:

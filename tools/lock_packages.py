@@ -2,17 +2,18 @@
 """Write the versions and hashes of all Python packages that make installs: tools/requirements/*.txt.
 
   tools.txt          to build picotorch, to run it, to test it          make python
-  export.txt         besides, ExecuTorch's exporter without PyTorch     make conformance
-  torch_cpu.txt      PyTorch without CUDA, where pip finds it           make conformance
-  torch.txt          else PyTorch as the index has it, with CUDA        make conformance
+  export.txt         in addition, ExecuTorch's exporter without PyTorch make conformance
+  torch_cpu.txt      PyTorch without CUDA, if pip finds it              make conformance
+  torch.txt          otherwise PyTorch from the index, with CUDA        make conformance
   architectures.txt  timm and transformers                              make architectures
   fuzz.txt           atheris                                            make fuzz
 
 Each version has the SHA-256 of all its files, for every platform and Python from 3.11 on, so that pip
-(--require-hashes) takes no other. Needs uv (pip install uv), which asks the package index.
+(--require-hashes) accepts no other file. The program needs uv (pip install uv), which queries the
+package index.
 
 Example: tools/lock_packages.py
-Example: tools/lock_packages.py --upgrade    takes newer versions where pyproject.toml allows them
+Example: tools/lock_packages.py --upgrade    selects newer versions if pyproject.toml allows them
 """
 
 import argparse
@@ -41,13 +42,13 @@ def resolve(extras, previous, upgrade):
     command += ["--quiet", "--no-header", "--no-annotate", "--python-version", "3.11"]
     command += [f"--extra={extra}" for extra in extras]
     command += ["--upgrade"] * upgrade + ["pyproject.toml", "-"]
-    if not upgrade:  # what was chosen before stays
+    if not upgrade:  # keeps the selected versions
         command += [f"--constraint={path}" for path in previous if path.exists()]
     return run(command, build)
 
 
 def files_of(requirements):
-    """Return the text of a requirements file of these packages alone."""
+    """Return the text of a requirements file with only these packages."""
     command = [sys.executable, "-m", "uv", "pip", "compile", "--universal", "--generate-hashes"]
     command += ["--quiet", "--no-header", "--no-annotate", "--no-deps", "-"]
     return run(command, requirements)

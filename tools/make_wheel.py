@@ -2,8 +2,9 @@
 """Build the wheel, including the files that a user could not build without a compiler.
 
 It contains the firmware of the default board, stripped, with the tables of its stack and flash. It also
-contains what is built of the firmware of Raspberry Pi Pico and Pico 2, native modules, those of kernels
-in flash, and their runtime. The licences of others' code in these are in licenses.
+contains the firmware of Raspberry Pi Pico and Pico 2, native modules, native modules for kernels in
+flash, and their runtime, as far as they are built. The folder licenses has the licences of third
+parties' code in these files.
 
 Example: make wheel
 Example: tools/make_wheel.py --output dist
@@ -35,7 +36,7 @@ LICENSES = "licenses"
 
 
 def stage(folder: Path) -> Path:
-    """Fill a folder for PICOTORCH_PREBUILT; return it.
+    """Fill a folder for PICOTORCH_PREBUILT, and return it.
 
     Raises FirmwareMissing if the firmware is not built, NoticeMissing if a licence is not on this
     machine.

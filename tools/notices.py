@@ -1,7 +1,7 @@
 """Collect the notices of third parties for the firmware and native modules of a wheel.
 
-They come from the sources of these, and nothing of them is stored here: files with a licence, and the
-comments of sources that state a copyright.
+They come from the sources of these parties, and nothing of them is stored here: files with a licence,
+and comments of sources that state a copyright.
 """
 
 import os
@@ -22,10 +22,11 @@ HOLDER = re.compile(r"(?:Copyright|COPYRIGHT|\([cC]\))\W.*")
 
 @dataclass(frozen=True)
 class Component:
-    """Something that a binary contains.
+    """Third-party code that a binary contains.
 
     folders: of its sources, below MicroPython's tree. licences: patterns of files with a licence, below
-    the tree, or below DEBIAN for those of a compiler. only_rp2: only the firmware of a Pico has it.
+    the tree, or below DEBIAN for those of a compiler. only_rp2: only the firmware of a Pico contains
+    it.
     """
 
     name: str
@@ -77,7 +78,7 @@ def lines_of(comment: str) -> list[str]:
 
 
 def comments(files: list[Path]) -> list[str]:
-    """Return the notices in comments, each with all copyright holders under the same words."""
+    """Return the notices in comments. A notice names all copyright holders with the same words."""
     holders: dict[str, set[str]] = {}
     for path in files:
         for comment in COMMENT.findall(path.read_text("utf-8", errors="replace")):
@@ -91,7 +92,7 @@ def comments(files: list[Path]) -> list[str]:
 
 
 def _version(licence):
-    """Return the numbers in the name of a package: gcc-12-base is newer than gcc-9-base."""
+    """Return the numbers in the name of a package, so that gcc-12-base is newer than gcc-9-base."""
     return [int(number) for number in re.findall(r"\d+", licence.parent.name)]
 
 
@@ -117,7 +118,7 @@ def notice(component: Component, tree: Path, packages: Path = DEBIAN) -> str:
 
 
 def write(folder: Path, with_rp2: bool):
-    """Write the notices of all that the binaries contain, a file a component."""
+    """Write the notices of all third parties in the binaries, a file for each component."""
     ours, of_rp2 = trees()
     folder.mkdir(parents=True)
     for component in COMPONENTS:

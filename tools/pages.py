@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 """Run the commands that pages of docs/ show, and write or compare their output.
 
-    .venv/bin/python tools/pages.py docs/quickstart.md           # write what the commands print now
-    .venv/bin/python tools/pages.py --check docs/quickstart.md   # status 1 if they differ
-    tools/pages.py --check --python venv/bin/python docs/quickstart.md   # as one without a checkout
+    .venv/bin/python tools/pages.py docs/quickstart.md           # write the present output
+    .venv/bin/python tools/pages.py --check docs/quickstart.md   # status 1 if the output differs
+    tools/pages.py --check --python venv/bin/python docs/quickstart.md   # as a user without a checkout
 
-A page's ```console blocks hold commands, `$ picotorch size net.pte`, and what they print on stdout; a
-line `...` stands for lines left out. Blocks of other kinds whose first line is a comment with a file
-name, `# net.py`, are written to that file. All commands of a page run one after the other in one new
-folder. Below `<!-- needs torch: net.pte -->` a block runs only where torch is installed; elsewhere
-docs/net.pte takes the place of what it would have made.
+A page's ```console blocks have commands, `$ picotorch size net.pte`, and their output on stdout. A line
+`...` stands for omitted lines. Blocks of other kinds whose first line is a comment with a file name, `#
+net.py`, are written to that file. All commands of a page run one after the other in one new folder.
+Below `<!-- needs torch: net.pte -->` a block runs only if torch is installed; otherwise docs/net.pte
+takes the place of its output.
 
 --python names the Python of another environment, for example one with the wheel. Its commands run in a
-folder that knows nothing of this repository; else `tests` and `tools` are there.
+folder without references to this repository; otherwise `tests` and `tools` are available.
 
-A page may differ from the output in its spaces. All figures are exact, but the seconds of a step, which
-are written as N.N: a page shows no other figure that depends on the computer or on the time.
+A page may differ from the output in its spaces. All figures are exact, except the seconds of a step,
+which are written as N.N. A page shows no other figure that depends on the computer or on the time.
 """
 
 import os
@@ -48,7 +48,7 @@ def is_same(shown: str, printed: str) -> bool:
 
 
 def aligned(shown: list[str], printed: list[str], same) -> list[str] | None:
-    """Return the printed lines in place of a page's, which leaves lines out as `...`.
+    """Return the printed lines that replace a page's lines, in which `...` stands for omitted lines.
 
     None if they do not match.
     """
@@ -80,7 +80,7 @@ class Environment:
         return [ELAPSED.sub(MASKED, line.rstrip()) for line in done.stdout.strip("\n").splitlines()]
 
     def has_torch(self) -> bool:
-        """Return whether the environment has torch."""
+        """Return True if the environment has torch."""
         find = "import importlib.util as i, sys; sys.exit(i.find_spec('torch') is None)"
         return subprocess.run([self.python, "-c", find]).returncode == 0
 

@@ -35,7 +35,7 @@ def rows(page: str, first: str) -> list[dict[str, str]]:
 
 
 def unique(headings: list[str]) -> list[str]:
-    """Return a ratio belongs to the column before it: "pool", "ratio" becomes "pool", "pool ratio"."""
+    """Return unique headings. A ratio belongs to the column before it: "pool ratio"."""
     return [f"{headings[i - 1]} ratio" if name == "ratio" else name for i, name in enumerate(headings)]
 
 

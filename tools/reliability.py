@@ -2,8 +2,8 @@
 
     make reliability        # runs the tests, then this
 
-The tests leave their numbers in build/reliability (tests/support/figures.py). Ends with status 1 where
-a subject is missing or something crashed, hung or came out wrong.
+The tests write their numbers to build/reliability (tests/support/figures.py). The exit status is 1 if a
+subject is missing, or if something crashed, hung or had a wrong result.
 """
 
 import json
@@ -20,7 +20,7 @@ from rich.table import Table
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "reliability.md"
 FOLDER = ROOT / "build" / "reliability"
-FAULTS = ("crashed", "hung", "wrong")  # numbers that have to be 0
+FAULTS = ("crashed", "hung", "wrong")  # counts that have to be 0
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Run tests/boards/renode on Renode, with the renode-test on PATH, or that RENODE_TEST names.
+"""Run tests/boards/renode on Renode, with the renode-test on PATH, or the one that RENODE_TEST names.
 
-It builds the firmware of the boards first. What they expect comes of a run on QEMU just before, with
-the same firmware and the same job: outputs, instruction counts and lines on the UART. Without a
-renode-test nothing is built or run, with status 0.
+It first builds the firmware of the boards. The expected results come from a run on QEMU just before,
+with the same firmware and the same job: outputs, instruction counts and lines on the UART. Without a
+renode-test, the program builds and runs nothing, and ends with status 0.
 
 Example: RENODE_TEST=/opt/renode/renode-test tools/renode.py
 Example: RENODE_TEST=/opt/renode/renode-test tools/renode.py --board mps2-an386
@@ -40,7 +40,7 @@ QEMU_TIMEOUT = 60
 MODEL = "int8_ds_cnn"
 SMALL_MODEL = "add_1"
 MISSING = "external"  # the memory that a platform can lack: for planned buffers, on most boards
-POOL_SIZE = 8192  # enough for both models, and there on every board
+POOL_SIZE = 8192  # enough for both models, and available on every board
 TEMP_SIZE = 4096
 COUNTS = ("verify", "load", "execute")
 PROMPT = b">>> "
@@ -94,7 +94,10 @@ class RenodeError(Exception):
 
 
 def renode_test():
-    """Return the program that RENODE_TEST names, else renode-test on PATH, else None. RenodeError."""
+    """Return the program that RENODE_TEST names, or renode-test on PATH, or None.
+
+    Raises RenodeError if the named program is missing.
+    """
     named = os.environ.get("RENODE_TEST")
     if not named:
         return shutil.which("renode-test")
@@ -105,7 +108,7 @@ def renode_test():
 
 
 def build_firmware(names):
-    """Build the firmware of boards, in all variants. RenodeError."""
+    """Build the firmware of boards, in all variants. Raises RenodeError."""
     boards_to_build = [word for name in names for word in ("--board", name)]
     if subprocess.run([sys.executable, SETUP, "firmware", *boards_to_build]).returncode != 0:
         raise RenodeError("the firmware is not built")
@@ -127,7 +130,7 @@ def job_of(name):
     return emulated.make_job(Request(pte, name, inputs, pool_size=POOL_SIZE, temp_size=TEMP_SIZE))
 
 
-# -- what is expected, by QEMU --------------------------------------------------------
+# -- results on QEMU --------------------------------------------------------------------
 
 
 def write_lines(path, lines):
@@ -171,7 +174,7 @@ def prepare_allocation(board, folder):
 
 
 def talk(process, commands):
-    """Type each command at a prompt; return all output."""
+    """Type each command at a prompt, and return all output."""
     heard = b""
     for command in commands:
         while not heard.endswith(PROMPT):
@@ -212,13 +215,13 @@ def prepare_repl(board, folder):
 
 
 def suites(toml):
-    """Return the .robot files for a board: without MISSING no memory can be left out."""
+    """Return the .robot files for a board. Without MISSING, the board has no memory to leave out."""
     return [path for path in sorted(SUITES.glob("*.robot"))
             if path.stem != "missing_memory" or MISSING in toml["memories"]]
 
 
 def prepare(board, toml, folder):
-    """Write everything that the suites need of a board into its folder."""
+    """Write all files that the suites need for a board into its folder."""
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("files", "results"):
         (folder / name).mkdir(parents=True)
@@ -247,7 +250,7 @@ def variables(board, folder):
 
 
 def run_suites(program, board, toml, folder):
-    """Run the suites of a board. RenodeError unless all pass in time."""
+    """Run the suites of a board. Raises RenodeError unless all pass in time."""
     command = [program, "-r", str(folder / "results")]
     for name, value in variables(board, folder).items():
         command += ["--variable", f"{name}:{value}"]
@@ -273,7 +276,7 @@ def _kill_group(leader):
 
 
 def run_board(program, name, folder=None):
-    """Prepare and run the tests of a board. RenodeError."""
+    """Prepare and run the tests of a board. Raises RenodeError."""
     board, toml = boards.load_board(name), _toml(name)
     folder = folder or BUILD / name
     try:

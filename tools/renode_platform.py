@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Print a board's platform for the emulator Renode (.repl), from its board.toml.
 
-The counter is a program that reads how many instructions the core has executed, since Renode's own
-timers follow a coarser time: the firmware's counts are then those of the other emulator.
+The counter is a program that reads the number of executed instructions, because Renode's own timers
+follow a coarser time. So the firmware's counts equal those on the other emulator.
 
 Example: tools/renode_platform.py boards/mps2-an386 > build/mps2-an386.repl
-Example: tools/renode_platform.py boards/mps2-an386 --without external    to see a memory missed
+Example: tools/renode_platform.py boards/mps2-an386 --without external    to test a missing memory
 """
 
 import argparse
@@ -44,8 +44,8 @@ uart0: UART.STM32_UART @ sysbus <{address:#010x}, +0x100>
 """,
 }
 
-# What port/firmware/clock_stm32f4.c waits for in RCC_CR and RCC_CFGR: an oscillator that is on is
-# ready, and the core has the clock that it was switched to.
+# port/firmware/clock_stm32f4.c waits for these bits in RCC_CR and RCC_CFGR: an enabled oscillator is
+# ready, and the core has the clock to which it was switched.
 CLOCKS = """\
 rcc: Python.PythonPeripheral @ sysbus {rcc:#010x}
     size: 0x400
@@ -65,7 +65,7 @@ else:
 '''
 """
 
-# Registers that keep what is written.
+# Registers that keep the written value.
 REGISTERS = """\
 {name}: Memory.ArrayMemory @ sysbus {address:#010x}
     size: 0x400
@@ -116,7 +116,7 @@ class PlatformError(Exception):
 def memories(board):
     """Return the board's memories: {name: (size, addresses)}.
 
-    An alias is no memory of its own: it is a second address of the memories that it shows.
+    An alias is not a memory of its own, but a second address of the memories that it shows.
     """
     entries = board["memories"] | board["renode"].get("memories", {})
     aliases = board["renode"].get("aliases", {})

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Build the wheel and the firmware a second time, elsewhere, and compare them byte for byte.
 
-Elsewhere is another folder, with nothing of MicroPython but the files whose hashes are stored, another
-umask, time zone, language and order of Python's sets; the second wheel is made of an sdist. Prints the
-SHA-256 of each, and ends with status 1 where one differs.
+The second build is in another folder, with only the files of MicroPython whose hashes are stored, and
+with another umask, time zone, language and order of Python's sets. The second wheel is built from an
+sdist. The program prints the SHA-256 of each file, and ends with status 1 if one differs.
 
-Another compiler or another Python makes other bytes: what these hashes are of is printed first.
+The bytes depend on the compiler and on Python, so the program first prints their versions.
 
 Example: make reproducible
 Example: tools/reproducible.py --board mps2-an386 --variant run
@@ -69,7 +69,7 @@ def _run(command, folder, **otherwise):
 
 
 def copy_sources(folder: Path) -> Path:
-    """Copy the files of this checkout that a build needs; return folder."""
+    """Copy the files of this checkout that a build needs, and return folder."""
     folder.mkdir(parents=True)
     for name in SOURCES:
         if (ROOT / name).is_dir():
@@ -80,7 +80,7 @@ def copy_sources(folder: Path) -> Path:
 
 
 def copy_micropython(folder: Path) -> Path:
-    """Copy the files of MicroPython whose hashes are stored; return folder."""
+    """Copy the files of MicroPython whose hashes are stored, and return folder."""
     tree = Path(os.environ.get("MICROPYTHON_DIR") or ROOT / "build" / "micropython")
     for name in get_micropython.stored_hashes():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,10 @@ def make_firmware(sources: Path, micropython: Path, board: str, variant: str, *a
 
 def build_firmware(sources: Path, micropython: Path, board: str, variant: str,
                    selection: Path | None = None) -> Path:
-    """Build it elsewhere; return its path, of the selective build if there is a selection."""
+    """Build the firmware elsewhere, and return its path.
+
+    The selective build is returned if there is a selection.
+    """
     make_firmware(sources, micropython, board, variant, f"SELECTION={selection or ''}")
     return (selection or sources / "build" / "firmware" / f"{board}-{variant}") / "firmware.elf"
 
@@ -115,7 +118,7 @@ def _build_wheel(sources, output, **otherwise):
 def build_wheels(folder: Path) -> Twice:
     """Build one wheel from a copy of this checkout, and one elsewhere from an sdist.
 
-    Both have the firmware that is built here.
+    Both contain the firmware that was built here.
     """
     prebuilt = {"PICOTORCH_PREBUILT": str(make_wheel.stage(folder / "prebuilt"))}
     sources = copy_sources(folder / "checkout")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Set up everything between a fresh clone and the first run, step by step.
 
-  packages      what the system has to bring: compilers, emulator, Python with headers
+  packages      packages of the system: compilers, emulator, Python with headers
   python        .venv with picotorch, its host extension and the tools of the tests
   bare          the firmware of each board without MicroPython
   micropython   the MicroPython source tree
@@ -12,15 +12,15 @@
   recordings    recordings of spoken words for a test
   rp2           the firmware of Raspberry Pi Pico and Pico 2, and an emulator of the first
 
-A step that has nothing to do says so and takes no time. Each step writes a log to build/log.
-Standard library only: this runs before anything else is there.
+A step without work prints a line and takes no time. Each step writes a log to build/log. The program
+needs the standard library only, since it runs before anything is installed.
 
 Example: tools/setup_picotorch.py
 Example: tools/setup_picotorch.py python
 Example: tools/setup_picotorch.py firmware --board mps2-an386 --variant repl
 
-With --variant the firmware without MicroPython is left out. `picotorch firmware --models` calls it with
---selection FOLDER, which names the kernels to link.
+With --variant the firmware without MicroPython is left out. `picotorch firmware --models` calls the
+program with --selection FOLDER, which names the kernels to link.
 """
 
 import argparse
@@ -51,7 +51,7 @@ RP2_EMULATOR = ("package.json", "package-lock.json")  # in tools/rp2040
 VARIANTS = ("run", "repl")
 ARCHES = ("armv6m", "armv7m", "armv7emsp", "armv7emdp", "x64", "rv32imc")
 
-# .venv is made from these, so it is made again when one of them changes.
+# .venv is made from these files, and made again when one of them changes.
 PYTHON_SOURCES = (
     "pyproject.toml",
     "hatch_build.py",
@@ -109,7 +109,7 @@ def run(step, command, log_name, environment=None):
 
 @dataclass(frozen=True)
 class Need:
-    """Something the system has to bring, and the Debian package that has it."""
+    """A requirement of the system, and the Debian package that provides it."""
 
     what: str
     package: str
@@ -122,13 +122,13 @@ def has_program(name):
 
 
 def compiles(compiler, source, *flags):
-    """Return a check: does the compiler exist and accept source (C)?"""
+    """Return a check that the compiler exists and accepts source (C)."""
     command = [compiler, *flags, "-x", "c", "-c", "-o", os.devnull, "-"]
     return lambda: succeeds(command, source)
 
 
 def python_candidates():
-    """Yield the interpreters from which .venv may be made, the first choice first."""
+    """Yield the interpreters from which .venv may be made, in the order of preference."""
     for name in ("python3", "python3.14", "python3.13", "python3.12", "python3.11"):
         path = shutil.which(name)
         if path:
@@ -137,7 +137,7 @@ def python_candidates():
 
 
 def python_can(python, code):
-    """Return whether a Python of the minimum version runs the code."""
+    """Return True if a Python of the minimum version runs the code."""
     version = f"import sys; assert sys.version_info >= {MINIMUM_PYTHON}\n"
     return succeeds([python, "-"], version + code)
 
@@ -163,7 +163,7 @@ def find_python():
 
 
 def python_needs():
-    """Return the Needs of a Python that lacks something: of the system's own."""
+    """Return the Needs that the system's own Python lacks."""
     if find_python():
         return []
     python = "/usr/bin/python3"
@@ -174,7 +174,7 @@ def python_needs():
 
 
 def needs_of_32_bits():
-    """Return the Need of a compiler with sanitizers for 32 bits; Debian has it on x86-64."""
+    """Return the Need of a compiler with sanitizers for 32 bits, which Debian has on x86-64."""
     if platform.machine() != "x86_64":
         return []
     command = ["gcc", "-m32", "-fsanitize=address,undefined", "-x", "c", "-o", os.devnull, "-"]
@@ -211,7 +211,7 @@ def rp2_needs():
 
 
 def needs_of_risc_v():
-    """Return the compiler for rv32imc, and headers of a C library: nothing of that is linked."""
+    """Return the compiler for rv32imc, and headers of a C library, which is not linked."""
     compiler = "riscv64-unknown-elf-gcc"
     flags = ("-march=rv32imc", "-mabi=ilp32", "--specs=picolibc.specs")
     return [
@@ -222,7 +222,7 @@ def needs_of_risc_v():
 
 
 def administrator():
-    """Return the words that go before a command to run it as root, or None if there are none."""
+    """Return the words before a command to run it as root, or None if there are none."""
     if os.geteuid() == 0:
         return []
     if shutil.which("sudo"):
@@ -234,7 +234,7 @@ def administrator():
 
 
 def install(missing):
-    """Install the packages of the missing Needs with apt-get, or print what is to be installed."""
+    """Install the packages of the missing Needs with apt-get, or print their names."""
     packages = [need.package for need in missing]
     command = ["apt-get", "install", "--no-install-recommends", "-y", *packages]
     if shutil.which("apt-get") is None:
@@ -297,7 +297,7 @@ def have(needs):
 
 
 def python_digest():
-    """Return a digest of all that .venv is made from, the interpreter included."""
+    """Return a digest of all files that .venv is made from, and of the interpreter."""
     digest = hashlib.sha256()
     for pattern in PYTHON_SOURCES:
         for path in sorted(ROOT.glob(pattern)):
@@ -377,7 +377,7 @@ def set_up_rp2(arguments):
 
 
 def set_up_emulator(folder):
-    """Install rp2040js in a folder, the files of the hashes in tools/rp2040/package-lock.json."""
+    """Install rp2040js in a folder, with the hashes in tools/rp2040/package-lock.json."""
     sources = [ROOT / "tools" / "rp2040" / name for name in RP2_EMULATOR]
     if all((folder / path.name).is_file() and (folder / path.name).read_bytes() == path.read_bytes()
            for path in sources) and (folder / "node_modules" / "rp2040js").is_dir():
@@ -391,7 +391,7 @@ def set_up_emulator(folder):
 
 
 def check_path(path):
-    """Raise SetupError for a path that make, which has no quoting, reads as several words or more."""
+    """Raise SetupError for a path that make, which has no quoting, splits or expands."""
     if not re.fullmatch(r"[\w./+@-]+", str(path)):
         raise SetupError(f"make cannot use the path {str(path)!r}: move it to one of letters, digits, "
                          "'_', '-' and '.'")
@@ -414,7 +414,10 @@ def make_firmware(arguments, folder, board, variant, *settings):
 
 
 def has_room_for_all_kernels(arguments, board):
-    """Return whether the board has; else print what to build, or raise SetupError for a named board."""
+    """Return True if the board has room for all kernels.
+
+    Otherwise print what to build, or raise SetupError for a named board.
+    """
     toml = tomllib.loads((ROOT / "boards" / board / "board.toml").read_text())
     if arguments.selection or toml.get("full_firmware", True):
         return True

@@ -3,10 +3,11 @@
     python tools/size_report.py                      # tables for all boards, and build/size.json
     python tools/size_report.py --board mps2-an386 --operators
 
-Reads the linker's map, so it counts the linked parts: text and constants (there is no initialised
-data). `core` is everything of kernels/core but the registry's table, which has an entry and a name for
-each operator and belongs to the kernels that a build has. Of an operator, `own` is what no other one
-needs, `alone` what it needs with all that it shares (see host/picotorch/measure/flash.py).
+The program reads the linker's map, so it counts the linked parts: text and constants (there is no
+initialised data). `core` is kernels/core without the registry's table. This table has an entry and a
+name for each operator, and belongs to the kernels of a build. For an operator, `own` counts the bytes
+that no other operator needs, and `alone` all bytes that it needs, shared ones included (see
+host/picotorch/measure/flash.py).
 """
 
 import collections
@@ -26,7 +27,7 @@ from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# The first pattern that an object's path matches names its part.
+# An object belongs to the part of the first pattern that matches its path.
 PARTS = [
     ("kernels", r"kernels/(portable|arch|quantized|cortex_m|extra)/"),
     ("core", r"kernels/core/"),

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """Bound the stack usage of the C code of a firmware, from its instructions.
 
-Prints JSON, in bytes from MicroPython's interpreter to the deepest point:
+It prints JSON, in bytes from MicroPython's interpreter to the deepest point:
 
     {"execute", "check": without what they call through pointers, "called_back", "verify",
      "kernels": {operator: {"check", "run"}}}
 
-Of a method the bound is that of execute and the largest of what it calls, check and run of its kernels:
-what changes its sizes is checked again when it runs. What MicroPython calls for a delegate is not in
-it.
+The bound of a method is that of execute plus the maximum of its calls: check and run of its kernels.
+The check counts, because a call whose sizes change is checked again when it runs. The bound excludes
+the functions that MicroPython calls for a delegate.
 
-What counts is what is linked: the frame of a function is the sum of all that its instructions take from
-the stack pointer, inline assembler's and libgcc's, too. Calls are branches to another function. A call
+The linked code counts: the frame of a function is the sum of all bytes that its instructions take from
+the stack pointer, also in inline assembler and libgcc. Calls are branches to another function. A call
 through a pointer may lead to any function whose address can be reached from the kernel, but not to one
-that is running. Recursion is refused, with exit status 1, but for what ROUNDS and VERIFIER name.
+that is running. Recursion is rejected, with exit status 1, except in the functions of ROUNDS and
+VERIFIER.
 
 Example: tools/stack_bounds.py build/firmware/mps2-an386-run/firmware.elf
 """
@@ -39,12 +40,12 @@ SCHEMAS = [ROOT / "schema" / name for name in ("program.toml", "flat_tensor.toml
 INTERPRETER = ("mp_call_function_n_kw", "bound_meth_call", "mp_call_method_self_n_kw",
                "fun_builtin_1_call")
 ARGUMENTS = 32
-CALLED_BACK = ("mp_method_poll", "ticks")  # in the module, by the executor
-POLLS = "pt_poll_now"  # what kernels call; through a pointer it calls the module's poll alone
+CALLED_BACK = ("mp_method_poll", "ticks")  # functions of the module that the executor calls
+POLLS = "pt_poll_now"  # kernels call it; through a pointer it only calls the module's poll
 FRAME_POINTER = "r7"  # a move from it restores the stack pointer
-# Functions that call one another, and how many calls of each can be running: what is called then does
-# not call back, by the dtype of the element or the kind of the argument. The verifier's are called once
-# more for each table in a table of the schema.
+# Functions that call one another, with the maximum of nested calls of each. Nested calls do not call
+# back; they depend on the dtype of the element or the kind of the argument. The verifier's functions
+# nest once more for each table inside a table of the schema.
 ROUNDS = {"pt_load_int": 1, "pt_load_float": 1, "pt_store_int": 1, "pt_store_float": 1,
           "pt_store_double": 1, "pt_has_kind": 2, "items_are": 1}
 VERIFIER = ("verify_table", "verify_tables", "verify_field", "verify_present")
@@ -52,7 +53,7 @@ CORE = ("pt_execute", "pt_step", "pt_check_method", "pt_pack_weights", "pt_place
 
 _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _INSTRUCTION = re.compile(r"^ *([0-9a-f]+):\t(\S+)(?:\t(.*))?$")
-# not of a branch future, as objdump shows the loops of MVE
+# but not of a branch future, as objdump prints the loops of MVE
 _BRANCH = re.compile(r"(?!bf)b|cbn?z")
 _TARGET = re.compile(r"\b([0-9a-f]+) <")
 _LITERAL = re.compile(r"(\w+), \[pc, #\d+\].*\(([0-9a-f]+) <")
@@ -79,11 +80,11 @@ class Function:
     frame: int = 0  # bytes
     is_dynamic: bool = False  # its frame depends on values at run time
     calls_pointer: bool = False
-    calls: set[int] = field(default_factory=set)  # starts of functions
+    calls: set[int] = field(default_factory=set)  # start addresses of functions
     jumps: set[int] = field(default_factory=set)  # the same, of calls that end it
     words: list[int] = field(default_factory=list)  # addresses among its literals
-    literals: dict[str, int] = field(default_factory=dict)  # place of a register's last one
-    below: dict[str, int] = field(default_factory=dict)  # of registers: how far under the stack pointer
+    literals: dict[str, int] = field(default_factory=dict)  # place of the last literal of a register
+    below: dict[str, int] = field(default_factory=dict)  # of registers: bytes below the stack pointer
     last: str = ""
 
 
@@ -115,14 +116,14 @@ class ElfFile:
         return self.data[section[4] : section[4] + section[5]]
 
     def word(self, address: int) -> int:
-        """Return the word at an address, 0 where the file has none."""
+        """Return the word at an address, or 0 if the file has none."""
         for _, kind, _, start, offset, size, *_ in self.sections:
             if kind == _PROGBITS and start <= address and address + 4 <= start + size:
                 return struct.unpack_from("<I", self.data, offset + address - start)[0]
         return 0
 
     def object_at(self, address: int) -> tuple[int, int] | None:
-        """Return (address, size) of the object that an address lies in."""
+        """Return (address, size) of the object that contains an address."""
         i = bisect_right(self.objects, (address, 1 << 32)) - 1
         if i >= 0 and address < sum(self.objects[i]):
             return self.objects[i]
@@ -145,7 +146,7 @@ class Program:
 
     def _read(self, listing):
         function = None
-        objects = {start for start, _ in self.image.objects}  # some are listed as if they were code
+        objects = {start for start, _ in self.image.objects}  # objdump lists some as if they were code
         for line in listing.splitlines():
             if match := _FUNCTION.match(line):
                 start = int(match[1], 16)
@@ -188,10 +189,10 @@ class Program:
             function.is_dynamic |= below is None
         elif name == "add" and (match := re.match(r"sp, (\w+)$", operands)):
             value = self.image.word(function.literals.get(match[1], 0))
-            function.frame += (1 << 32) - value if value >> 31 else 0  # of Thumb-1: add sp, -4096
+            function.frame += (1 << 32) - value if value >> 31 else 0  # in Thumb-1: add sp, -4096
 
     def _follow(self, function, name, operands):
-        """Keep which registers are copies of the stack pointer, some bytes less or rounded down."""
+        """Record which registers are copies of the stack pointer, some bytes less or rounded down."""
         to, *values = re.split(r"[;@]", operands)[0].replace(" ", "").split(",")
         offsets = {"sp": 0} | function.below
         below = offsets.get(values[0]) if values else None
@@ -200,7 +201,7 @@ class Program:
         elif name.startswith(("sub", "bic")) and len(values) == 2 and values[1].startswith("#"):
             below = None if below is None else below + int(values[1][1:])
         elif name.startswith("ldr") and operands.split(", ", 1)[-1].startswith("[sp"):
-            below = 0  # as it was kept there
+            below = 0  # as it was stored there
         else:
             below = None
         function.below.pop(to, None)
@@ -210,8 +211,8 @@ class Program:
     def _resolve(self, function):
         """Map addresses to functions.
 
-        One that does not end, of libgcc's, goes on with the next; a bl into the function itself is a
-        jump, of Thumb-1, which is too far for b.
+        A function of libgcc without an end continues with the next function. A bl into the function
+        itself is a jump in Thumb-1, used if the target is too far for b.
         """
         function.calls = {self.function_at(a) for a in function.calls
                           if a == function.start or self.function_at(a) != function.start}
@@ -222,11 +223,11 @@ class Program:
             function.jumps.add(self.starts[following])
 
     def function_at(self, address):
-        """Return the function that has an address in it."""
+        """Return the function that contains an address."""
         return self.starts[bisect_right(self.starts, address) - 1]
 
     def named(self, name):
-        """Return the function of a name."""
+        """Return the function with this name."""
         return self.function_at(self.image.symbols[name][0] & ~1)
 
     @cached_property
@@ -273,7 +274,7 @@ class Program:
         results = {}
 
         def depth(at, running):
-            """Return the bytes, and whether they are the same whatever is running."""
+            """Return the bytes, and True if they do not depend on the running functions."""
             if at in results:
                 return results[at], True
             function = self.functions[at]
@@ -334,7 +335,7 @@ def kernel_records(image):
 
 
 def kernel_functions(program):
-    """Return {operator: [(check, run)]} of linked operators, then the kernels that these call."""
+    """Return {operator: [(check, run)]} of linked operators, then of the kernels that these call."""
     found = {}
     for name, (record, *others) in kernel_records(program.image).items():
         found[name] = [_functions_of(program, record)]
@@ -349,14 +350,14 @@ def _functions_of(program, record):
 
 
 def kernel_bound(program, functions):
-    """Return the bound of a kernel's function, which may end with a call of the one behind it."""
+    """Return the bound of a kernel's function, which may end with a call of the function behind it."""
     own, *others = functions
     frame = program.functions[own].frame
     return max([program.bound(own), *(frame + program.bound(other) for other in others)])
 
 
 def schema_depth():
-    """Return the deepest nesting of tables in a file. Raises BoundError if it has no end."""
+    """Return the deepest nesting of tables in a file. Raises BoundError if it is unbounded."""
     depth = 0
     for path in SCHEMAS:
         schema = tomllib.loads(path.read_text())
@@ -386,7 +387,7 @@ def check_recursion(program, kernels):
 
 
 def bounds(program):
-    """Return the bounds of a program in bytes, as JSON has them."""
+    """Return the bounds of a program in bytes, in the format of the JSON."""
     kernels = kernel_functions(program)
     check_recursion(program, kernels)
 

@@ -37,9 +37,10 @@ class Arena:
 
 @dataclass(frozen=True)
 class Emulator:
-    """The start of the board in an emulator; package is the Debian package of program.
+    """How to start an emulator for the board.
 
-    job_address is where the emulator sees the board's memory for the job.
+    program: the emulator's program; package: the Debian package that contains it. job_address: the
+    address at which the emulator sees the board's memory for the job.
     """
 
     program: str
@@ -67,7 +68,7 @@ class Board:
     clock_hz: int
     stack_size: int
     heap_size: int
-    full_firmware: bool  # False: all kernels do not fit in its flash
+    full_firmware: bool  # False: its flash is too small for all kernels
     emulator: Emulator
 
     @property
@@ -109,7 +110,10 @@ def full_board_names() -> list[str]:
 
 @functools.cache
 def load_board(name: str) -> Board:
-    """Return the board of that name. BoardError if it is missing or its entries do not fit."""
+    """Return the board with that name.
+
+    Raises BoardError if the board is missing or its entries do not fit together.
+    """
     if name not in board_names():
         raise BoardError(f"no board {name!r}; there are: {', '.join(board_names())}")
     try:

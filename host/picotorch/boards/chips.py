@@ -16,7 +16,7 @@ CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "
 
 
 def core_of(text: str) -> str | None:
-    """Return the core of CORES that a name means (m4, M0+, Cortex-M4F), None for no such core."""
+    """Return the core of CORES for a name such as m4, M0+ or Cortex-M4F, or None."""
     found = re.fullmatch(r"(?:arm)?(?:cortex)?m(0|3|4|7|33|55)(\+|p|plus)?(f?)",
                          re.sub(r"[\s_-]", "", str(text).lower()))
     if found is None or bool(found[2]) != (found[1] == "0") or found[3] and found[1] in ("0", "3"):
@@ -28,8 +28,8 @@ def core_of(text: str) -> str | None:
 class Chip:
     """A chip of the table, or one described by options. Sizes in bytes; None if unknown.
 
-    ram: the regions for data. on: a board that has the chip. source: data sheets. checked: the figures'
-    reference.
+    ram: the regions for data. on: the name of a board with the chip. source: the data sheets. checked:
+    the sources with which the figures were compared.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Chip:
 
 @functools.cache
 def load_chips() -> dict[str, Chip]:
-    """Return the chips by name, as the file has them: by core, then by name."""
+    """Return the chips by name, in the order of the file: by core, then by name."""
     toml = tomllib.loads((BOARDS_DIR / "chips.toml").read_text())
     return {name: _from_toml(name, entry) for name, entry in toml.items()}
 

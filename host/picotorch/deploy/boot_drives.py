@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Drive:
-    """The drive that a board in its boot loader shows; info: the text of its INFO_UF2.TXT."""
+    """The drive that a board in its boot loader shows. info: the text of its INFO_UF2.TXT."""
 
     path: Path
     model: str
@@ -21,7 +21,7 @@ def boot_drives() -> list[Drive]:
 
 
 def _roots() -> list[Path]:
-    """Return the folders in which systems mount drives; PICOTORCH_DRIVES names others."""
+    """Return the folders in which systems mount drives, or those of PICOTORCH_DRIVES."""
     named = os.environ.get("PICOTORCH_DRIVES")
     if named is not None:
         return [Path(one) for one in named.split(os.pathsep) if one]

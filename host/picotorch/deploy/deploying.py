@@ -35,10 +35,10 @@ class Deployed(Report):
     """A model on a board.
 
     machine: the board's name in its firmware. bytes: of the model. heap_free: bytes before the copy.
-    installed: the parts of picotorch that were installed; lacked: the operators and features that the
-    native module had lacked; small: the new module is a small one. copied: False if the model is in the
-    firmware. path: the model's on the board; data: the paths of its data files. in_place: a run uses
-    the model where it is.
+    installed: the parts of picotorch that were installed. lacked: the operators and features that the
+    previous native module lacked. small: the new module is a small one. copied: False if the model is
+    in the firmware. path: the model's path on the board. data: the paths of its data files. in_place: a
+    run uses the model in place.
     """
 
     model: str
@@ -60,10 +60,11 @@ def deploy(model: bytes, path: Path, port: str, folder: str | None, to_romfs: bo
            timeout: float | None = None) -> Deployed:
     """Copy a model to a board, and picotorch if it is missing or lacks kernels.
 
-    A model in the firmware is not copied, unless a folder or ROMFS is
-    named. `methods`: the methods whose memories must fit in the heap, None for no check. `data`: the
-    model's data files, which are copied beside it. Raises Error; then all earlier files are still
-    there, but a ROMFS whose writing had begun is empty.
+    A model in the firmware is not copied, unless a folder or ROMFS is named.
+
+    methods: the methods whose memories must fit in the heap, None for no check. data: the model's data
+    files, which are copied beside it. Raises Error; then all earlier files are still there, except
+    after an interrupted write of ROMFS, which leaves ROMFS empty.
     """
     files = {path.name: model}
     for other, content in data:
@@ -122,7 +123,7 @@ def _heap_for(files: dict[str, bytes], path: Path, methods: list[str], to_romfs:
 
 def _into_files(link: Link, files: dict[str, bytes], folder: str | None, tell: Tell
                 ) -> tuple[list[str], bool]:
-    """Copy files to the file system; return their paths, and whether they are used in place."""
+    """Copy files to the file system, and return their paths and whether a run uses them in place."""
     folder = (folder or "").rstrip("/")
     paths = {f"{folder}/{name}" if folder else name: data for name, data in files.items()}
     if folder:
@@ -146,9 +147,10 @@ def _into_files(link: Link, files: dict[str, bytes], folder: str | None, tell: T
 
 def _into_romfs(link: Link, files: dict[str, bytes], folder: str | None, tell: Tell
                 ) -> tuple[list[str], bool]:
-    """Write a new ROMFS image with the files that are in it, and these.
+    """Write a new ROMFS image with its present files and these.
 
-    Its first block is written last: if this fails, the board finds no ROMFS rather than half of one.
+    Its first block is written last. If the write fails, the board finds no ROMFS instead of a part of
+    one.
     """
     partition = do(link, "looking for a ROMFS", "open_rom", shape=OneOf(None, (int, int, bool)))
     if partition is None:
@@ -173,7 +175,7 @@ def _into_romfs(link: Link, files: dict[str, bytes], folder: str | None, tell: T
 
 
 def _put(files: dict[str, Any], path: str, data: bytes, board: str) -> None:
-    """Add a file to a tree. Raises InvalidArgument where a name is a file's and a folder's."""
+    """Add a file to a tree. Raises InvalidArgument if a name is that of a file and of a folder."""
     *folders, name = path.split("/")
     for folder in folders:
         files = files.setdefault(folder, {})
@@ -186,7 +188,7 @@ def _put(files: dict[str, Any], path: str, data: bytes, board: str) -> None:
 
 
 def _rom_files(link: Link, size: int) -> dict[str, Any]:
-    """Return the files that are in the ROMFS already, {} without an image."""
+    """Return the present files of the ROMFS, or {} without an image."""
     head = b"".join(link.do("reading the ROMFS", call("read_rom", 0, min(size, 32)), "files",
                             each=bytes))
     length = romfs.size_of(head)

@@ -21,10 +21,10 @@ SPARE = 8192  # bytes of heap for Python's objects around a model
 class ConnectedMemory(Report):
     """Memory of a method on a connected board, in bytes.
 
-    memories: of heap, with the memories of the method; files: of the model and its data. installs:
-    "heap" and "small" of the native module that deploy would install, None if there is one. heap_free,
-    files_free, romfs: bytes that there are. model_at: where the board stores the model; in_place: it
-    needs no heap there. fits_...: whether it fits with the model there, None if unknown.
+    memories: heap for the memories of the method. files: the model and its data. installs: "heap" and
+    "small" of the native module that deploy would install, None if the board has picotorch. heap_free,
+    files_free, romfs: available bytes. model_at: where the board stores the model. in_place: there it
+    needs no heap. fits_...: True if the method fits with the model there, None if unknown.
     """
 
     port: str
@@ -44,7 +44,7 @@ class ConnectedMemory(Report):
 
     @property
     def fits(self) -> bool:
-        """Return whether the method fits for certain in one of the ways."""
+        """Return True if the method certainly fits in one of these places."""
         return any((self.fits_in_place, self.fits_in_romfs, self.fits_in_heap))
 
 
@@ -53,7 +53,7 @@ def measure(need: Needs, program: Program, port: str,
     """Measure the memory of a method on a connected board.
 
     The native module that deploy would install counts as used heap. Raises the errors of deploy if it
-    can install none.
+    cannot install one.
     """
     port, model = resolve(port), bytes(program.loader.buffer)
     memories = heap_of(Request(model, need.model, [], need.method,
@@ -93,7 +93,7 @@ def measure(need: Needs, program: Program, port: str,
 
 
 def _is_enough(need: Needs, fits: bool) -> bool | None:
-    """Return whether memory is free; None if missing backends may need it."""
+    """Return True if enough memory is free, or None if missing backends may need it."""
     return None if fits and not need.is_complete else fits
 
 

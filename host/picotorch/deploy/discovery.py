@@ -33,9 +33,9 @@ def attached() -> dict[str, Any]:
 
 
 def _at_port(port: serial_ports.Port) -> dict[str, Any]:
-    """Describe the device at a port: picotorch on it in words, and the commands that fit.
+    """Describe the device at a port: its picotorch in words, and the commands that work for it.
 
-    Only boards are queried: another device might misread the request.
+    Only boards are queried, since another device might misread the request.
     """
     if serial_ports.is_probe(port):
         return {"machine": None, "has": None,
@@ -62,9 +62,9 @@ def _at_port(port: serial_ports.Port) -> dict[str, Any]:
 
 def _state(found: installing.Installed, facts: dict[str, Any],
            unsupported: str | None) -> tuple[str, bool]:
-    """Describe the picotorch of a board, and whether deploy has all or can copy it.
+    """Describe the picotorch of a board, and whether deploy needs to copy it, and can.
 
-    unsupported: the name of the board's architecture if nothing that picotorch builds runs on it.
+    unsupported: the name of the board's architecture if picotorch builds nothing for it.
     """
     if found.version is not None:
         kind = ("firmware" if found.path is None else "kernels in flash" if found.flash

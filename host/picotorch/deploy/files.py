@@ -10,14 +10,14 @@ from ..run.device.answers import OneOf
 from ..run.device.device_run import call
 from ..run.device.protocol import NOTHING, ON_BOARD, Link
 
-Tell = Callable[[str, int, int], None]  # what is done, bytes, of how many
+Tell = Callable[[str, int, int], None]  # the present step, bytes, total bytes
 
 
 def do(link: Link, doing: str, function: str, *arguments: Any, shape: object = NOTHING,
        module: str = "files") -> Any:
     """Call a function of a module in on_board/, and return the value that it reports.
 
-    The value has this shape (answers.py); None, the default, if the function reports nothing.
+    The value has this shape (answers.py); None, the default, for a function that reports nothing.
     """
     for name in ("replacing", "files"):
         link.send_module(ON_BOARD / f"{name}.py")
@@ -28,34 +28,34 @@ def do(link: Link, doing: str, function: str, *arguments: Any, shape: object = N
 
 
 def free_in(link: Link, folder: str) -> int | None:
-    """Free bytes, None without a file system."""
+    """Return the free bytes of a folder's file system, or None without a file system."""
     free: int | None = do(link, "reading the free space", "free", folder, shape=OneOf(None, int))
     return free
 
 
 def is_there(link: Link, path: str, data: bytes) -> bool:
-    """Return whether the board has this file with these bytes."""
+    """Return True if the board has this file with these bytes."""
     return checksum(link, path) == (len(data), zlib.crc32(data))
 
 
 def checksum(link: Link, path: str) -> tuple[int, int] | None:
-    """Return size and checksum of a file on the board, None if it does not exist."""
+    """Return size and checksum of a file on the board, or None if it does not exist."""
     found: tuple[int, int] | None = do(link, f"looking for {path}", "checksum", path,
                                        shape=OneOf(None, (int, int)))
     return found
 
 
 def recover(link: Link, main: str, paths: Iterable[str]) -> None:
-    """Repair what an earlier call of copy_files, with the same `main`, left when it was interrupted."""
+    """Repair the files that an interrupted call of copy_files, with the same `main`, left."""
     do(link, "removing the rest of an earlier try", "recover", main, list(paths), module="replacing")
 
 
 def copy_files(link: Link, main: str, files: dict[str, bytes], tell: Tell) -> None:
     """Replace a set of files as one.
 
-    `main`: the path by which recover() finds what an interruption left. The files are written under
-    other names and checked, and only then renamed: what breaks before leaves the old files, and what
-    interrupts the renaming leaves them to recover().
+    main: the path by which recover() finds the files of an interrupted call. The files are written
+    under other names and checked, and only then renamed. A failure before the renaming leaves the old
+    files. recover() completes an interrupted renaming or undoes it.
     """
     for path, data in files.items():
         _write_part(link, data, path, tell)

@@ -1,7 +1,7 @@
 """Flash a firmware to a board, by its boot drive or by an installed tool: picotorch flash.
 
 boards/flashing.toml lists the methods of each board. Most methods verify: tools read the flash back,
-and a boot loader's drive goes away only when it has received all blocks of a UF2 file. If a tool does
+and a boot loader's drive disappears only when it has received all blocks of a UF2 file. If a tool does
 not verify, the board's prompt is the check (--port).
 """
 
@@ -39,7 +39,7 @@ from .boot_drives import Drive, boot_drives
 
 _Found = TypeVar("_Found")
 DRIVE = "drive"
-_WAIT = 15.0  # seconds for a drive to come or go, and for a prompt
+_WAIT = 15.0  # seconds for a drive to appear or disappear, and for a prompt
 _PAUSE = 0.1
 _TAIL = 3  # last lines of a tool's output
 _DEBIAN = "on Debian: apt-get install"
@@ -49,8 +49,8 @@ _DEBIAN = "on Debian: apt-get install"
 class Tool:
     """A program that flashes firmware.
 
-    It has the `suffixes` of its files, its arguments for a board's entry and a file, how to install it,
-    and whether it verifies the flash.
+    It has the `suffixes` of its files, its arguments for a board's entry and a file, an instruction to
+    install it, and a flag that it verifies the flash.
     """
 
     name: str
@@ -96,7 +96,7 @@ _TOOLS = {tool.name: tool for tool in (
          f"{_DEBIAN} teensy-loader-cli", checks=False),
 )}
 TOOLS = (DRIVE, *_TOOLS)
-MODELS = (".pte", ".ptm")  # suffixes of what becomes a firmware first
+MODELS = (".pte", ".ptm")  # suffixes of files that first become a firmware
 
 
 @functools.cache
@@ -110,7 +110,7 @@ def board_names() -> list[str]:
 
 
 def boards_with_drive(drive: Drive) -> list[str]:
-    """Return the boards whose boot loader shows such a drive."""
+    """Return the boards whose boot loader shows this drive."""
     return [name for name, entry in _entries().items() if _is_drive_of(drive, entry)]
 
 
@@ -123,10 +123,10 @@ def _is_drive_of(drive: Drive, entry: dict[str, Any]) -> bool:
 class Flashed(Report):
     """A firmware that was written to a board, or would be in a dry run.
 
-    model: None for a firmware of the user; build: the command that builds the firmware of a model.
-    tool: DRIVE or the name of a Tool; command: its call. done: False in a dry run. checked: the tool
-    verified the flash. machine: the name that the board has for itself, None if it was not queried.
-    installed: the tool is.
+    model: None for a firmware of the user. build: the command that builds the firmware of a model.
+    tool: DRIVE or the name of a Tool. command: its call. done: False in a dry run. checked: the tool
+    verified the flash. machine: the name that the board reports, None if it was not queried. installed:
+    the tool is installed.
     """
 
     model: str | None
@@ -143,10 +143,10 @@ class Flashed(Report):
 
 def flash(firmware: Path, board: str, port: str | None, tool: str | None, dry_run: bool,
           timeout: float | None = None) -> Flashed:
-    """Flash a firmware, or the one that is built for a model.
+    """Flash a firmware, or build one for a model and flash it.
 
-    The firmware that is built for a Pico is in a temporary folder. dry_run: return what would be done;
-    nothing is built, written or sent, and the firmware of a model goes by its name alone. Raises Error.
+    The firmware that is built for a Pico is in a temporary folder. dry_run: return the commands, but
+    build, write and send nothing; the firmware of a model is only a name. Raises Error.
     """
     if firmware.suffix not in MODELS:
         _check_file(firmware, board, _entries()[board])
@@ -156,7 +156,7 @@ def flash(firmware: Path, board: str, port: str | None, tool: str | None, dry_ru
                    remedy="flash a firmware, and picotorch deploy the model")
     data = read_program(firmware)
     programs = {str(firmware): open_program(data)}
-    needed_operators(programs)  # OperatorMissing
+    needed_operators(programs)  # raises OperatorMissing
     if board in rp2.BOARDS:
         rp2.check_ptms(board, {str(firmware): data})
     with tempfile.TemporaryDirectory() if not dry_run else contextlib.nullcontext("") as folder:
@@ -189,12 +189,12 @@ def _flash(firmware: Path, board: str, port: str | None, tool: str | None, dry_r
 
 
 def _outputs(board: str) -> list[str]:
-    """Return the names of the files that a build of the board's firmware makes."""
+    """Return the names of the files that a build of the board's firmware writes."""
     return [f"{board}.uf2"] if board in rp2.BOARDS else list(ports.boards()[board].outputs)
 
 
 def _built(programs: dict[str, Program], data: bytes, board: str, folder: Path) -> list[Path]:
-    """Build the firmware with a model's kernels and the model in its flash; return its files."""
+    """Build the firmware with a model's kernels and the model in its flash, and return its files."""
     if board in rp2.BOARDS:
         (output,) = _outputs(board)
         rp2.build(board, programs, dict.fromkeys(programs, data), folder / output)
@@ -220,7 +220,10 @@ def _build_command(model: Path, board: str, firmware: str) -> list[str]:
 
 
 def _check_file(firmware: Path, board: str, entry: dict[str, Any]) -> None:
-    """Raise AccessFailed for a file that is not there, InvalidArgument for a UF2 of another chip."""
+    """Check the firmware's file.
+
+    Raises AccessFailed if it is missing, InvalidArgument for a UF2 file of another chip.
+    """
     if not firmware.is_file():
         raise fail(ACCESS_FAILED, "there is no such file", str(firmware))
     if firmware.suffix != ".uf2":
@@ -244,7 +247,7 @@ def _accepts_drive(firmware: Path, entry: dict[str, Any]) -> bool:
 
 
 def _choose(firmware: Path, board: str, entry: dict[str, Any], dry_run: bool) -> str:
-    """Return the drive for a .uf2, else the first tool that is installed, or would be."""
+    """Return the drive for a .uf2 file, else the first tool that is installed or could be."""
     tools = [tool.name for tool in _TOOLS.values() if _accepts(tool, firmware, entry)]
     installed = [name for name in tools if shutil.which(name)]
     if _accepts_drive(firmware, entry) and not (installed and not _drive(entry)):
@@ -272,7 +275,7 @@ def _flashers(board: str, entry: dict[str, Any]) -> str:
 
 def _by_drive(firmware: Path, board: str, entry: dict[str, Any], port: str | None, dry_run: bool,
               timeout: float | None) -> list[str]:
-    """Copy the firmware to a drive; return the command that would do it."""
+    """Copy the firmware to a drive, and return the equivalent command."""
     drive = _drive(entry)
     if dry_run:
         folder = str(drive.path if drive else entry["drive"])
@@ -293,7 +296,7 @@ def _by_drive(firmware: Path, board: str, entry: dict[str, Any], port: str | Non
 
 
 def _copy(firmware: Path, target: Path, board: str) -> None:
-    """Copy a file and wait until all is written; the drive may go away with the last block."""
+    """Copy a file and wait for the end of the write. The drive may disappear with the last block."""
     try:
         with open(target, "wb") as file:
             file.write(firmware.read_bytes())
@@ -308,7 +311,10 @@ def _copy(firmware: Path, target: Path, board: str) -> None:
 
 
 def _is_there(path: Path) -> bool:
-    """Return whether a folder exists. Looking fails if its drive went away without being unmounted."""
+    """Return True if a folder exists.
+
+    The check fails if the folder's drive disappeared without being unmounted.
+    """
     try:
         return path.exists()
     except OSError:
@@ -339,7 +345,7 @@ def _start_boot_loader(port: str, timeout: float | None) -> None:
 
 def _by_tool(firmware: Path, board: str, entry: dict[str, Any], tool: str,
              dry_run: bool) -> list[str]:
-    """Call a tool; return its command."""
+    """Call a tool, and return its command."""
     command = [tool, *_TOOLS[tool].arguments(entry, firmware)]
     if dry_run:
         return command
@@ -361,7 +367,7 @@ def _by_tool(firmware: Path, board: str, entry: dict[str, Any], tool: str,
 
 
 def _machine(port: str, timeout: float | None) -> str:
-    """Wait for the board's prompt, and return the name that the board has for itself."""
+    """Wait for the board's prompt, and return the name that the board reports."""
     from ..run.device.device_run import machine_of
     from ..run.device.protocol import Link
     from ..run.device.serial_ports import resolve

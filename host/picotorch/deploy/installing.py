@@ -1,4 +1,4 @@
-"""Put picotorch onto a board with stock MicroPython: the native module and the runtime as .mpy."""
+"""Install picotorch on a board with stock MicroPython: the native module and the runtime as .mpy."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from ..run.device.device_run import facts_of, machine_of, version_of
 from ..run.device.protocol import Link
 from .files import Tell, copy_files, do, free_in, is_there, recover
 
-BUILD = native_module.BUILD  # of make natmod
+BUILD = native_module.BUILD  # the output of make natmod
 MODULE = native_module.MODULE
 _LIBRARY = "say(next((p for p in sys.path if p.endswith('/lib') and not p.startswith('/rom')), '/lib'))"
 _MODULE = """\
@@ -31,7 +31,7 @@ if _path:
         _behind = _file.read(256)
 say((_path, hasattr(_picotorch, '_flash'), [number for number in range({}) if _has(number)], _behind))
 """
-# Certain features: float64 and complex tensors of a model may be only copied.
+# These are certain. float64 and complex are not, since a model may only copy such tensors.
 _CERTAIN = frozenset({"images", "programs", "volumes"})
 
 
@@ -39,7 +39,7 @@ _CERTAIN = frozenset({"images", "programs", "volumes"})
 class Needs:
     """The needs of a model: its operators and features (operators.FEATURES) that deploy checks.
 
-    heap: bytes besides the module and the runtime. small: true if a small module runs it. arches: the
+    heap: bytes besides the module and the runtime. small: True if a small module runs it. arches: the
     architectures whose modules run it, which a .ptm file may limit.
     """
 
@@ -51,7 +51,7 @@ class Needs:
 
 
 def needs_of(programs: dict[str, Program], heap: int = 0) -> Needs:
-    """Collect the needs of programs: all features where modules can be built, else the certain ones."""
+    """Collect the needs of programs: all features if modules can be built, else the certain ones."""
     features = native_module.kind_for(programs).features
     if not selective.has_sources():
         features = features.intersection(_CERTAIN)
@@ -62,7 +62,7 @@ def needs_of(programs: dict[str, Program], heap: int = 0) -> Needs:
 
 @dataclass(frozen=True)
 class Module:
-    """The native module that a board gets."""
+    """The native module for a board."""
 
     file: Path
     small: bool = False
@@ -77,8 +77,8 @@ class Module:
 class Installed:
     """The picotorch on a board.
 
-    version: None if there is none. path: of the native module, None if it is part of the firmware.
-    flash: true if its kernels are in flash (picotorch natmod --flash). operators: the names of the
+    version: None without picotorch. path: of the native module, None if it is part of the firmware.
+    flash: True if its kernels are in flash (picotorch natmod --flash). operators: the names of the
     operators with a kernel. features: the native module's of operators.FEATURES; None if unknown.
     """
 
@@ -100,12 +100,12 @@ class Installed:
 
 
 def put_back(link: Link) -> None:
-    """Put back the old files if an install() was interrupted, before anything imports them."""
+    """Restore the old files after an interrupted install(), before anything imports them."""
     do(link, "looking for an interrupted deploy", "put_back_library", MODULE)
 
 
 def find(link: Link) -> Installed:
-    """Ask the board."""
+    """Query the board for its picotorch."""
     version = version_of(link)
     if version is None:
         return Installed()
@@ -119,9 +119,10 @@ def find(link: Link) -> Installed:
 
 
 def is_needed(link: Link, found: Installed, needs: Needs) -> bool:
-    """Return whether a native module has to be installed.
+    """Return True if a native module has to be installed.
 
-    Raises OperatorMissing or NotSupported if deploy cannot replace a part that lacks something.
+    Raises OperatorMissing or NotSupported if the board lacks something in a part that deploy cannot
+    replace.
     """
     if found.version is None:
         return True
@@ -137,7 +138,7 @@ def is_needed(link: Link, found: Installed, needs: Needs) -> bool:
     else:
         return True
     lacking = found.lacks(needs.operators, _CERTAIN.intersection(needs.features))
-    if not current or not lacking:  # running.begin names both versions
+    if not current or not lacking:  # running.begin reports both versions
         return False
     code = OPERATOR_MISSING if set(needs.operators) - found.operators else NOT_SUPPORTED
     raise fail(code, f"{holder} has no {', '.join(lacking)}", link.name,
@@ -145,7 +146,7 @@ def is_needed(link: Link, found: Installed, needs: Needs) -> bool:
 
 
 def _other_kernels(found: Installed, machine: str) -> str:
-    """Return the remedy where deploy cannot replace the kernels."""
+    """Return the remedy for kernels that deploy cannot replace."""
     if found.path is not None and not found.flash:
         return "take it out of the ROMFS, and deploy again"
     if found.flash and selective.has_sources():
@@ -155,9 +156,9 @@ def _other_kernels(found: Installed, machine: str) -> str:
 
 
 def _firmware_for(machine: str) -> str:
-    """Return the remedy that is right for every model.
+    """Return a remedy that works for every model.
 
-    A wheel can put a model into a Pico's firmware only.
+    A wheel can put a model only into the firmware of a Pico.
     """
     board = rp2.board_of(machine)
     return ("flash a firmware with its kernels: picotorch firmware "
@@ -168,13 +169,15 @@ def _firmware_for(machine: str) -> str:
 def choose(facts: dict[str, Any], found: Installed, needs: Needs, board: str) -> Module:
     """Return the module for a board with these facts (device_run.facts_of), measured without picotorch.
 
-    It is the first that the heap has room for. The order: all kernels, if built with the features and
-    operators; the kernels for the operators and those of the board's module; then the small modules of
-    both kinds. The last one if none fits.
+    It is the first one for which the heap has room, or the last one if none fits. The order:
 
-    Raises NotSupported for a MicroPython that loads other .mpy files, for an image that none would run
-    and for features and extra operators that the module with all kernels lacks, NotFound where none is
-    built for it, both where none can be built.
+    - the module with all kernels, if it has the features and operators;
+    - one with the kernels for the operators and those of the board's module;
+    - the small modules of both kinds.
+
+    Raises NotSupported if MicroPython loads other .mpy files, if no module runs the .ptm file, or for
+    features and extra operators that the module with all kernels lacks. Raises NotFound if no module is
+    built for the board. The last two are raised only if no module can be built here.
     """
     arches = arches_of(facts, board)
     kept = found.features if found.features and selective.has_sources() else frozenset()
@@ -200,13 +203,12 @@ def _heap_for(module: Module, needs: Needs) -> int:
 
 
 def install(link: Link, found: Installed, needs: Needs, tell: Tell) -> tuple[list[str], Module]:
-    """Install the parts that the board lacks; if it fails, the board stays as it was.
+    """Install the parts that the board lacks. If this fails, the board stays unchanged.
 
-    The files are written under other names first. Returns their paths, which can be imported after a
-    soft reset, and the module. Nothing may have imported picotorch in this conversation: the heap has
-    to be empty.
-
-    Raises the errors of choose, MemoryAllocationFailed if heap or file system have too little room.
+    The files are first written under other names. Returns their paths, which can be imported after a
+    soft reset, and the module. Nothing may have imported picotorch in this conversation, since the heap
+    has to be empty. Raises the errors of choose, and MemoryAllocationFailed if heap or file system are
+    too small.
     """
     facts = facts_of(link)
     module = choose(facts, found, needs, link.name)
@@ -226,7 +228,7 @@ def install(link: Link, found: Installed, needs: Needs, tell: Tell) -> tuple[lis
 
 
 def _more_heap(found: Installed, machine: str) -> str:
-    """Return the remedy where the heap is too small for the module."""
+    """Return the remedy for a heap that is too small for the module."""
     if found.operators and selective.has_sources():
         return (f"remove {found.path}, and deploy makes one for this model alone; or "
                 + native_module.FIRMWARE)
@@ -241,7 +243,10 @@ def _more_heap(found: Installed, machine: str) -> str:
 
 
 def architecture(facts: dict[str, Any]) -> int:
-    """Return the number of a board's architecture in sys.implementation._mpy, 0 without native code."""
+    """Return the number of a board's architecture in sys.implementation._mpy.
+
+    It is 0 without native code.
+    """
     return (facts["mpy"] or 0) >> 10 & 0xF
 
 
@@ -273,7 +278,7 @@ def arches_of(facts: dict[str, Any], board: str) -> list[str]:
 
 def _modules(arches: Sequence[str], runs: list[str], operators: set[str], features: frozenset[str],
              small: bool) -> Iterator[Module]:
-    """Yield the modules that run there, the best first, each made when it is needed."""
+    """Yield the modules that run there, the best first. Each is built when it is needed."""
     for is_small, run in [(False, runs), (True, arches if small else [])]:
         kind = native_module.Kind(features, is_small)
         for built in _built(run, kind):
@@ -290,7 +295,7 @@ def _built(arches: Sequence[str], kind: native_module.Kind) -> list[Path]:
 
 
 def _lacking(built: Path, operators: set[str], features: frozenset[str]) -> list[str]:
-    """Return the name what a module with all kernels lacks of these."""
+    """Return words for the operators and features that a module with all kernels lacks."""
     return in_words(operators - common_operators(), features - native_module.features_of_file(built))
 
 

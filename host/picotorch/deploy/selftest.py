@@ -36,7 +36,7 @@ MODELS = ("add_5", "mlp", "int8_elementwise", "gru_stateful", "dynamic_batch", "
           "int8_ds_cnn")
 NO_KERNELS = ("constant_methods", "vocabulary")  # a model, and a method of it that calls no operator
 _SMALL = 16  # bytes of a pool that is too small for this method
-_ABSENT = (OPERATOR_MISSING, NOT_SUPPORTED)  # what a build without a kernel or a feature reports
+_ABSENT = (OPERATOR_MISSING, NOT_SUPPORTED)  # errors of a build without a kernel or a feature
 
 _Run: TypeAlias = Callable[[Request], Result]
 
@@ -50,8 +50,7 @@ def selftest(port: str, tell: Callable[[dict[str, Any]], None],
     """Run the steps on a board and return the report as plain data.
 
     tell: receives each step when it is done. "passed" of a step is None if it was left out. The report
-    has passed if a step passed and none failed. Raises the Error that explains why there is no board to
-    test.
+    has passed if a step passed and none failed. Raises an Error if there is no board to test.
     """
     port = resolve(port)
     with Link(port, timeout) as link:
@@ -74,7 +73,7 @@ def selftest(port: str, tell: Callable[[dict[str, Any]], None],
 
 
 def _steps(run: _Run) -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
-    """Yield (name, function) of each step. Failures run no kernel, so that any firmware has them."""
+    """Yield (name, function) of each step. Failures run no kernel, so any firmware supports them."""
     for name in MODELS:
         yield f"model {name}", functools.partial(_named_model, run, name)
     yield "a pool that is too small", lambda: _small_pool(run)
@@ -95,9 +94,9 @@ def _done(name: str, step: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def _is_full(error: Error) -> bool:
-    """Return whether the heap has too little for a step.
+    """Return True if the heap is too small for a step.
 
-    A method pool that is too small is a failure: its size comes from the twin.
+    A method pool that is too small is a failure, since its size comes from the twin.
     """
     return error.code == MEMORY_ALLOCATION_FAILED and error.subject == "heap"
 
@@ -147,7 +146,7 @@ def _small_pool(run: _Run) -> dict[str, Any]:
 
 
 def _damaged(run: _Run) -> dict[str, Any]:
-    """Leave out the last quarter of the file, without the knowledge of the host's checks."""
+    """Cut off the last quarter of the file, unseen by the host's checks."""
     request, _ = _no_kernels()
     request.pool_size = request.temp_size = 1024
     request.model = request.model[: len(request.model) * 3 // 4]
@@ -155,7 +154,7 @@ def _damaged(run: _Run) -> dict[str, Any]:
 
 
 def _has_failed(result: Result, code: int, text: str) -> dict[str, Any]:
-    """Return whether a call failed as it should, with its message."""
+    """Return True if a call failed with the expected code and message."""
     if result.code in _ABSENT:
         _passing(result)
     return {"passed": result.code == code and text in result.message,

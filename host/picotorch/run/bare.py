@@ -1,9 +1,9 @@
-"""Read the lines about a run that a board without MicroPython prints (port/bare).
+"""Read the lines that a board without MicroPython prints about a run (port/bare).
 
-An error comes as the fields of a pt_error; `stage` names its source, `missing` the operators without a
-kernel in the board's build, `attribute` the buffer in question, both by their bytes. A value that
-is not a tensor is written as in Python, except bits(those of a double), text('its bytes') and
-items('typecode', 'bytes of a tensor').
+An error has the fields of a pt_error. `stage` names its source, `missing` lists the operators without a
+kernel in the board's build, and `attribute` is the buffer in question; both are written as bytes. A
+value that is not a tensor is written as in Python, with three exceptions: bits(those of a double),
+text('its bytes') and items('typecode', 'bytes of a tensor').
 """
 
 import ast
@@ -43,12 +43,12 @@ _FIELDS = ("code", "subject", "index", "argument", "requested", "available")
 
 
 def constant(value: float) -> str:
-    """Return a float that is an input, in the job."""
+    """Write a float input as the job contains it."""
     return f"double:{struct.unpack('<Q', struct.pack('<d', value))[0]}"
 
 
 def read_value(text: str) -> Any:
-    """Return an output that is not a tensor from the board's text."""
+    """Read an output that is not a tensor from the board's text."""
     return _value(ast.parse(text, mode="eval").body)
 
 
@@ -78,7 +78,7 @@ def _text(digits: str) -> str:
 
 
 class _ReportedMethod(Method):
-    """A method that is loaded on a board, for the words of its errors."""
+    """A method that is loaded on a board, for the texts of its errors."""
 
     def __init__(self, program: Program, name: str, data_map: MergedDataMap | None,
                  report: dict[str, str]) -> None:
@@ -98,7 +98,7 @@ class _ReportedMethod(Method):
 
 
 def message(request: Request, report: dict[str, str]) -> str:
-    """Return the text of a report's error, as MicroPython's runner has it."""
+    """Return the text of a report's error, equal to the text of MicroPython's runner."""
     fields = [*[int(report[field], 0) for field in _FIELDS], report["what"]]
     try:
         _raise(request, report, fields)

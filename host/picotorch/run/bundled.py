@@ -1,8 +1,8 @@
 """Read bundled programs: .bpte files, with a program and sets of inputs with expected outputs.
 
-No byte of the file is trusted. Every read is checked to lie inside the file, every tensor to have the
-bytes of its sizes; tables and vectors that the file refers to more than once count each time, and the
-file may not have more tables and words of vectors than bytes.
+No byte of the file is trusted. Every read is checked to lie inside the file, and every tensor to have
+the bytes of its sizes. The file may not have more tables and words of vectors than bytes; tables and
+vectors with several references count each time.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ _NUMBERS = {schema.VALUE_UNION_INT: (schema.INT_INT_VAL, "<q"),
 
 
 class BundledTensor:
-    """A tensor of a test set; sizes(), dim_order() and scalar_type() as a TensorInfo has them.
+    """A tensor of a test set, with sizes(), dim_order() and scalar_type() as in a TensorInfo.
 
     data: its bytes in the order of its dims, inside the file.
     """
@@ -62,7 +62,7 @@ Value = BundledTensor | int | float | bool
 class Case:
     """One test set of a method: BundledTensors, and ints, floats and bools.
 
-    Without expected outputs it is for profiling. `index` counts the sets of a method from 0.
+    A set without expected outputs is for profiling. index: counts the sets of a method from 0.
     """
 
     method: str
@@ -73,7 +73,7 @@ class Case:
 
 @dataclasses.dataclass
 class BundledProgram:
-    """program: the bytes of the .pte."""
+    """A bundled program. program: the bytes of the .pte."""
 
     version: int
     program: memoryview
@@ -90,12 +90,15 @@ def is_bundled(data: bytes) -> bool:
 
 
 def program_of(data: bytes) -> bytes:
-    """Return the program of a .bpte; any other file as it is. Raises InvalidProgram."""
+    """Return the program of a .bpte, or the bytes of any other file. Raises InvalidProgram."""
     return bytes(read(data).program) if is_bundled(data) else data
 
 
 def read(data: bytes) -> BundledProgram:
-    """Raise NotSupported for another kind of file than .bpte, InvalidProgram for a damaged one."""
+    """Read a .bpte file.
+
+    Raises NotSupported for another kind of file, InvalidProgram for a damaged one.
+    """
     if not is_bundled(data):
         raise fail(NOT_SUPPORTED, "no file identifier BP08: not a .bpte file")
     if len(data) > LIMIT:
@@ -115,7 +118,7 @@ class _File:
     """Read the tables of a file."""
 
     def __init__(self, data: bytes) -> None:
-        from .tables import Tables  # with flatbuffers, which a .pte does not need
+        from .tables import Tables  # imports flatbuffers, which a .pte does not need
 
         self.data = memoryview(data).cast("B")
         self.reader = Tables(self.data)
@@ -187,7 +190,7 @@ class _File:
         return [self.reader.item(vector, i) for i in range(count)]
 
     def bytes_of(self, table: int, slot: int) -> memoryview | None:
-        """Return the bytes of a vector of bytes; None where the file leaves it out."""
+        """Return the bytes of a vector of bytes, or None if the file omits it."""
         vector = self.reader.table(table, slot)
         if not vector:
             return None

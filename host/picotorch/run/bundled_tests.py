@@ -17,12 +17,12 @@ from .bundled import BundledProgram, BundledTensor, Case, Value
 from .report import show_result
 from .verifying import Verdict, verify
 
-# ExecuTorch's, of verify_method_outputs
+# The defaults of ExecuTorch's verify_method_outputs
 
 
 @dataclasses.dataclass(frozen=True)
 class TestedMethod(Report):
-    """A method: its run, and a verdict for each of its test sets."""
+    """A method, with its run and a verdict for each of its test sets."""
 
     result: Result = dataclasses.field(metadata=MERGED)
     test_sets: list[Verdict]
@@ -42,9 +42,9 @@ class TestedProgram(Report):
 
 def run(bundle: BundledProgram, method: str | None, board: str, rtol: float, atol: float,
         template: Request) -> TestedProgram:
-    """Load each method that has test sets, or the requested one, and execute the sets one by one.
+    """Load each method with test sets, or the requested one, and execute the sets one by one.
 
-    template: the fields that are the same for all, as the sizes of memories. Raises InvalidArgument
+    template: the fields that all requests share, such as the sizes of memories. Raises InvalidArgument
     without a test set, NotFound without such a method.
     """
     methods = bundle.methods() if method is None else [method]
@@ -91,7 +91,7 @@ def _input_of(value: Value) -> Any:
 
 
 def show_text(tested: TestedProgram) -> None:
-    """Print the log of each method and ExecuTorch's line of each set, then all sets in one table."""
+    """Print each method's log and ExecuTorch's line for each set, then a table of all sets."""
     for method in tested.methods:
         show_result(method.result)
         click.echo()

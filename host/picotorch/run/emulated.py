@@ -9,7 +9,7 @@ from . import bare, emulator
 from .runner_files import make_job, read_files, read_report, repr_float
 
 TIMEOUT = 600.0  # seconds of the host; the largest fixture needs about 5
-FAILED = 1  # exit status of a run with an error, which the report has
+FAILED = 1  # exit status of a run with an error, which the report contains
 
 
 def firmware_of(request: Request, board: Board) -> Path:

@@ -1,7 +1,7 @@
-"""Start an emulated board with a job and collect what comes back.
+"""Start an emulated board with a job and collect its results.
 
-The board prints lines on its UART, writes files through semihosting into a folder that exists
-as long as the run, and ends with an exit status.
+The board prints lines on its UART, writes files through semihosting into a folder that exists during
+the run, and ends with an exit status.
 """
 
 import contextlib
@@ -27,20 +27,20 @@ SOURCES = ROOT / "port" / "firmware" / "frozen_repl"  # of a checkout
 
 FAULT_STATUS = 70
 
-# Denied to the emulator: to start a program (semihosting's SYS_SYSTEM would), to change its user or
+# Denied to the emulator: starting a program (semihosting's SYS_SYSTEM would), and changing its user or
 # its priority. It may access files.
 SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
-# The emulator's own messages; the second when the Stellaris' watchdog is reset.
+# The emulator's own messages. The second one appears when the Stellaris' watchdog is reset.
 NOISE = (": warning: ", "Timer with period zero, disabling")
 LOCKUP = "Lockup"
 
-# What the firmware prints at a fault (port/firmware/fault.c)
+# The firmware prints these lines at a fault (port/firmware/fault.c)
 FAULT = "picotorch: fault: "
 STACK_OVERFLOW = "stack overflow"
 
 
-_processes: set[subprocess.Popen[bytes]] = set()  # that run now
+_processes: set[subprocess.Popen[bytes]] = set()  # running processes
 
 
 class EmulatorError(Exception):
@@ -64,11 +64,11 @@ class OldFirmware(EmulatorError):
 
 
 class JobTooLarge(EmulatorError):
-    """The job does not fit into the board's memory for it, or what it makes there into the heap."""
+    """The job does not fit into the board's memory for it, or its objects into the heap."""
 
 
 class EmulatorTimeout(EmulatorError):
-    """The board did not end in time; lines are its output until then."""
+    """The board did not end in time. lines: its output until then."""
 
     def __init__(self, message: str, lines: list[str]) -> None:
         super().__init__(message)
@@ -90,7 +90,7 @@ def build_folder(board: str, variant: str) -> Path:
 
 
 def selected_path(board: str, bare: bool = False) -> Path:
-    """Return where `picotorch firmware --models` puts what it builds."""
+    """Return the output path of `picotorch firmware --models` for a board."""
     return FIRMWARE_DIR / f"{board}{'-bare' if bare else ''}-selected.elf"
 
 
@@ -102,9 +102,9 @@ def _selected_firmware(board: Board, bare: bool) -> Path:
 
 
 def firmware_path(board: Board, variant: str = "run") -> Path:
-    """Return the path of the board's firmware, or of its selected one if all kernels do not fit.
+    """Return the path of the board's firmware.
 
-    Raises FirmwareMissing if it is not built.
+    It is the selected firmware if all kernels do not fit. Raises FirmwareMissing if it is not built.
     """
     if not board.full_firmware and variant != "repl":
         return _selected_firmware(board, variant == "bare")
@@ -126,7 +126,7 @@ def is_bare(board: Board, path: Path) -> bool:
 
 
 def symbols_in(path: Path, names: Iterable[str]) -> set[str]:
-    """Return the names that are symbols linked into a firmware."""
+    """Return the names that are symbols in a firmware."""
     data = path.read_bytes()
     return {name for name in names if f"\0{name}\0".encode() in data}
 
@@ -134,8 +134,8 @@ def symbols_in(path: Path, names: Iterable[str]) -> set[str]:
 def check_firmware(board: Board, path: Path, bare: bool = False) -> None:
     """Check a firmware file.
 
-    Raises FirmwareMissing without the file, WrongFirmware if it is not for the board (with `bare` one
-    without MicroPython), OldFirmware if board.toml changed after its build.
+    Raises FirmwareMissing without the file, OldFirmware if board.toml changed after its build,
+    WrongFirmware if it is not for the board. With `bare` it has to be a firmware without MicroPython.
     """
     if not path.is_file():
         raise FirmwareMissing(f"there is no file {path}")
@@ -160,7 +160,7 @@ def _emulator_program(board: Board) -> str:
 
 @functools.cache
 def _sandbox(program: str) -> tuple[str, ...]:
-    """Return the arguments for SANDBOX; print a warning and return none if it is not available."""
+    """Return the arguments for SANDBOX. If it is unavailable, print a warning and return none."""
     arguments = ("-sandbox", SANDBOX)
     start = [program, *arguments, "-machine", "none", "-nodefaults", "-display", "none"]
     tried = subprocess.run([*start, "-monitor", "stdio"], input=b"quit\n", capture_output=True)
@@ -176,7 +176,10 @@ def _sandbox(program: str) -> tuple[str, ...]:
 
 
 def identity(board: Board) -> bytes:
-    """Return all that counts of a run depend on besides firmware and job. Raises EmulatorMissing."""
+    """Return the data on which all counts of a run depend besides firmware and job.
+
+    Raises EmulatorMissing.
+    """
     program = Path(_emulator_program(board))
     return repr((board, program, program.stat().st_mtime_ns)).encode()
 
@@ -190,8 +193,8 @@ def emulator_command(
 ) -> list[str]:
     """Return the command that starts the board, in SANDBOX and without network.
 
-    job is a file with the job's bytes, for job_memory(); arguments is the board's command line; console
-    connects its UART and the emulator's monitor: by default the UART to stdin and stdout.
+    job: a file with the job's bytes, for job_memory(). arguments: the board's command line. console:
+    connects its UART and the emulator's monitor; by default the UART to stdin and stdout.
     """
     semihosting = ",".join(
         f"arg={quoting.qemu(word)}" for word in (board.name, *arguments)
@@ -211,7 +214,7 @@ def emulator_command(
 
 
 def job_memory(board: Board, firmware: Path) -> Memory:
-    """Return the memory for the job: the rest behind the firmware if it is the firmware's."""
+    """Return the memory for the job: the rest behind the firmware if both share a memory."""
     if not board.job_follows_code:
         return board.job
     start = -(-flash_end(firmware) // ALIGNMENT) * ALIGNMENT
@@ -236,10 +239,10 @@ def run(
     on_line: Callable[[str], None] | None = None,
     arguments: Sequence[str] = (),
 ) -> Result:
-    """Boot the board with sections as its job and wait until it ends.
+    """Boot the board with sections as its job and wait for its end.
 
-    timeout is in seconds of the host; on_line gets every line when it is complete. Errors:
-    EmulatorMissing, JobTooLarge, EmulatorTimeout, EmulatorError.
+    timeout: in seconds of the host. on_line: receives every complete line. Raises EmulatorMissing,
+    JobTooLarge, EmulatorTimeout, EmulatorError.
     """
     job = sections if isinstance(sections, Job) else Job(dict(sections))
     blob = job.to_bytes()
@@ -262,7 +265,7 @@ def _run_command(
     timeout: float,
     on_line: Callable[[str], None] | None,
 ) -> tuple[int, list[str]]:
-    """Run the emulator in folder; return its exit status and the lines it printed."""
+    """Run the emulator in folder, and return its exit status and the printed lines."""
     lines: list[str] = []
     with started(command, folder, timeout, lines) as process:
         assert process.stdout is not None
@@ -274,7 +277,7 @@ def _run_command(
 
 
 def end_all() -> None:
-    """End the emulators that run now, of all threads."""
+    """End the running emulators of all threads."""
     for process in list(_processes):
         process.kill()
 
@@ -282,9 +285,9 @@ def end_all() -> None:
 @contextlib.contextmanager
 def started(command: list[str], folder: Path, timeout: float, lines: list[str],
             stdin: int = subprocess.DEVNULL, bufsize: int = -1) -> Iterator[subprocess.Popen[bytes]]:
-    """Start the emulator in folder, give it and its stdout; when the block ends, wait for it.
+    """Start the emulator in folder, and yield it and its stdout. Wait for its end after the block.
 
-    lines: what the board printed, for errors. An error in the block ends the emulator. Raises
+    lines: the board's output, for errors. An error in the block ends the emulator. Raises
     EmulatorTimeout, EmulatorError.
     """
     timed_out = threading.Event()
@@ -321,7 +324,7 @@ def started(command: list[str], folder: Path, timeout: float, lines: list[str],
 
 
 def fault(board: Board, lines: Sequence[str]) -> str | None:
-    """Return the text of the firmware's fault report, with a remedy; None if the lines have none."""
+    """Return the text of the firmware's fault report, with a remedy, or None."""
     begin = next((i for i, line in enumerate(lines) if line.startswith(FAULT)), None)
     if begin is None:
         return None

@@ -1,8 +1,9 @@
 """Define the job: everything that reaches a board for one boot, as one blob in its memory.
 
-All integers are little-endian u32. Header: magic "PTJB", version, size of the job in bytes,
-number of sections. Then one row a section: offset in the job, size, and the name in 24 bytes,
+All integers are little-endian u32. The header has magic "PTJB", version, size of the job in bytes, and
+number of sections. Each section then has a row: offset in the job, size, and the name in 24 bytes,
 padded with zeros. The data of every section starts at a multiple of ALIGNMENT.
+
 port/firmware/frozen/job.py reads it on the board.
 """
 
@@ -22,7 +23,7 @@ def _align(size: int) -> int:
 
 
 class Job:
-    """Sections by name, put together by to_bytes()."""
+    """Sections by name, which to_bytes() joins."""
 
     def __init__(self, sections: dict[str, bytes] | None = None) -> None:
         self._sections: dict[str, bytes] = {}
@@ -47,7 +48,7 @@ class Job:
         self.add(name, "".join(lines).encode())
 
     def sections(self) -> dict[str, bytes]:
-        """Return {name: data} in the order in which they were added."""
+        """Return {name: data} in the order of the calls of add()."""
         return dict(self._sections)
 
     def to_bytes(self) -> bytes:

@@ -44,7 +44,7 @@ def _entry(board: Board) -> dict[str, Any]:
 
 
 def is_built(board: Board) -> bool:
-    """Return True when the board's firmware is there."""
+    """Return True if the board's firmware is built."""
     try:
         emulator.firmware_path(board)
     except emulator.FirmwareMissing:
@@ -77,7 +77,7 @@ def _planned(entry: dict[str, Any]) -> str:
 
 
 def _with_name(entry: dict[str, Any]) -> str:
-    """Return the command that builds the firmware of a board; one for all that have all kernels."""
+    """Return the command that builds the firmware of a board, shared by boards with all kernels."""
     build: str = entry["build"]
     return build.replace(f"BOARD={entry['board']}", "BOARD=NAME")
 

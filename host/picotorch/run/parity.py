@@ -23,8 +23,8 @@ from . import running
 from .report import model_place
 from .run_request import RunRequest
 
-# Largest difference, relative to the largest magnitude of an output: of float16 and bfloat16 a few
-# units in the last place
+# Maximum difference, relative to the largest magnitude of an output. For float16 and bfloat16 it is a
+# few units in the last place
 BOUND = 1e-5
 _BOUNDS: dict[int | None, float] = {HALF: 2.0**-8, BFLOAT16: 2.0**-5}
 
@@ -33,7 +33,7 @@ _BOUNDS: dict[int | None, float] = {HALF: 2.0**-8, BFLOAT16: 2.0**-5}
 class Reference:
     """The origin of the inputs, and the expected outputs, if any.
 
-    scalar_types: of the method's outputs, None for one that is not a tensor. rtol: the largest
+    scalar_types: of the method's outputs, None for one that is not a tensor. rtol: the maximum
     difference of all outputs; by default BOUND, or the bound of the output's type.
     """
 
@@ -46,7 +46,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class AgainstReference(Report):
-    """Outputs beside expected ones. difference: the largest, relative; bound: the largest allowed."""
+    """A comparison with expected outputs. difference, bound: relative maxima, found and allowed."""
 
     file: str
     difference: float
@@ -56,7 +56,7 @@ class AgainstReference(Report):
 
 @dataclass(frozen=True)
 class BoardParity(Report):
-    """A board beside the twin.
+    """A comparison of a board with the twin.
 
     differing_outputs: numbers of the outputs that are not equal to the bit. first_differing_pool_byte:
     None if the method pools are equal. agree: outputs and pool are equal, and the outputs agree with
@@ -73,7 +73,7 @@ class BoardParity(Report):
 
 @dataclass(frozen=True)
 class Parity(Report):
-    """The run of the twin, and of boards beside it. inputs: their source. agree: everything agrees."""
+    """The twin's run, compared with boards. inputs: their source. agree: everything agrees."""
 
     twin: Result = field(metadata=MERGED)
     inputs: str
@@ -87,10 +87,10 @@ def make_request(requested: RunRequest, expected: Path | None = None,
                  rtol: float | None = None) -> tuple[Request, Reference]:
     """Return the request with all memory that a board has, and the reference.
 
-    By default inputs and expected outputs are the files beside the model, if there are any, else random
-    inputs and no outputs.
+    By default inputs and expected outputs are the files beside the model, if they exist. Otherwise
+    inputs are random, without expected outputs.
 
-    Raises InvalidArgument for expected outputs of random inputs; Error.
+    Raises Error, and InvalidArgument for expected outputs of random inputs.
     """
     data, model, inputs = running.read_program(requested.model), requested.model, requested.inputs
     sizes, seed = dict(requested.sizes), requested.seed
@@ -117,7 +117,7 @@ def make_request(requested: RunRequest, expected: Path | None = None,
 
 
 def _output_bytes(meta: MethodMeta) -> list[int]:
-    """Return the maximum bytes of each output; numbers need less than the overhead of an .npz file."""
+    """Return the maximum bytes of each output. Numbers need less than the overhead of an .npz file."""
     return [meta.output_tensor_meta(i).nbytes() if meta.output_tag(i) == TENSOR else 0
             for i in range(meta.num_outputs())]
 
@@ -126,7 +126,7 @@ def compare(request: Request, boards: list[str], reference: Reference,
             tell: Callable[[Parity], None] = lambda found: None) -> Parity:
     """Run a method on the twin and on boards, and compare.
 
-    boards: without the twin, which always runs. tell: called with the report so far, first of the twin
+    boards: without the twin, which always runs. tell: receives the report so far, first of the twin
     alone, then with each board. Raises the error of a run that failed.
     """
     twin = _run(request, running.HOST)
@@ -144,14 +144,14 @@ def compare(request: Request, boards: list[str], reference: Reference,
 
 
 def _for_its_core(request: Request, name: str) -> Request:
-    """Return the request for a board; if its core is known, packed weights are compared, too."""
+    """Return the request for a board, with packed weights for its core if that is known."""
     if not request.pack_weights or name not in board_names():
         return request
     return dataclasses.replace(request, core=load_board(name).core)
 
 
 def agree(twin: Result, result: Result, reference: Reference) -> bool:
-    """Return whether a board's result equals the twin's and is near the stored outputs."""
+    """Return True if a board's result equals the twin's and is near the expected outputs."""
     return _compared(twin, result, reference).agree
 
 
@@ -186,10 +186,10 @@ def _differing_outputs(one: Result, other: Result) -> list[int]:
 
 
 def same_bits(one: np.ndarray, other: np.ndarray) -> bool:
-    """Return whether arrays are equal to the bit.
+    """Return True if arrays are equal to the bit.
 
     The sign and payload of NaNs, which differ between FPUs, are ignored. A number that is not a tensor
-    is compared with 32 bits, as a board prints it.
+    is compared with 32 bits, since a board prints it with 32.
     """
     if one.dtype == np.float64 and other.dtype == np.float32 and one.shape == other.shape:
         return bool(np.allclose(one, other, rtol=1e-6, equal_nan=True))
@@ -230,7 +230,7 @@ def _against_reference(result: Result, reference: Reference) -> AgainstReference
 def _difference(output: np.ndarray, expected: np.ndarray, scalar_type: int | None,
                 subject: str) -> float:
     if expected.dtype == np.float64 and output.dtype == np.float32 and output.shape == ():
-        output = output.astype(np.float64)  # a number that is not a tensor, as a board has it
+        output = output.astype(np.float64)  # a board has 32 bits of a number that is not a tensor
     if (output.dtype, output.shape) != (expected.dtype, expected.shape):
         raise fail(INVALID_ARGUMENT, f"{expected.dtype} {list(expected.shape)}, the output is "
                    f"{output.dtype} {list(output.shape)}", subject)
@@ -240,9 +240,9 @@ def _difference(output: np.ndarray, expected: np.ndarray, scalar_type: int | Non
 
 
 def relative_difference(output: np.ndarray, expected: np.ndarray) -> float:
-    """Return the largest difference over the largest finite magnitude of the expected array.
+    """Return the largest difference, divided by the largest finite magnitude of the expected array.
 
-    0 for equal arrays, infinite if integers, NaNs or infinities differ.
+    The result is 0 for equal arrays, and infinite if integers, NaNs or infinities differ.
     """
     if expected.dtype.kind != "f":
         return 0.0 if np.array_equal(output, expected) else float("inf")
@@ -284,7 +284,7 @@ def show_progress(found: Parity) -> None:
 
 
 def show_verdict(found: Parity) -> None:
-    """Print a line that names everything that was compared, and whether it agrees."""
+    """Print a line that names everything that was compared, and the verdict."""
     compared = ["the twin", *(board.result.board for board in found.boards)]
     if found.reference is not None:
         compared.append(f"the expected outputs ({found.reference.file})")

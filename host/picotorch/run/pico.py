@@ -18,7 +18,8 @@ BOARD = "RPI_PICO"
 def command(*uf2: Path, port: int = 0) -> list[str]:
     """Return the command that starts an emulated Pico with the flash of UF2 files.
 
-    Its serial port is on a TCP port, 0 for a free one. Raises NotFound without the emulator or a file.
+    Its serial port is on a TCP port; 0 selects a free one. Raises NotFound without the emulator or a
+    file.
     """
     for path in (INSTALLED, *uf2):
         if not path.exists():
@@ -28,9 +29,9 @@ def command(*uf2: Path, port: int = 0) -> list[str]:
 
 @contextlib.contextmanager
 def emulated(*uf2: Path) -> Iterator[str]:
-    """Run an emulated Pico until the block ends; give the name of its port.
+    """Run an emulated Pico until the block ends, and yield the name of its port.
 
-    mpremote and picotorch accept the name. Raises Internal if it does not start.
+    mpremote and picotorch accept the name. Raises Internal if the emulator does not start.
     """
     with child.started(command(*uf2), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                        text=True) as process:

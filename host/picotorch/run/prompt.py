@@ -44,7 +44,7 @@ def _check_romfs(board: Board, image: Path | None) -> None:
 
 @contextmanager
 def models_ptm(models: Iterable[Path]) -> Iterator[Path]:
-    """Return a ROMFS image of programs, each a file of its name; print where the board has them.
+    """Return a ROMFS image of programs, each a file with its name. Print their paths on the board.
 
     Raises Error if two have the same name or one cannot be read.
     """
@@ -62,7 +62,7 @@ def models_ptm(models: Iterable[Path]) -> Iterator[Path]:
 
 
 def run(board: Board, image: Path | None = None) -> int:
-    """Run the prompt on stdin and stdout until the board ends; return its exit status.
+    """Run the prompt on stdin and stdout until the board ends, and return its exit status.
 
     image: of ROMFS, mounted at /rom. Raises emulator.EmulatorError.
     """
@@ -83,7 +83,7 @@ def run(board: Board, image: Path | None = None) -> int:
 
 
 def _show_errors(errors: IO[bytes]) -> None:
-    """Print the lines of the emulator that are not noise."""
+    """Print the emulator's lines without its usual messages."""
     for line in errors:
         text = line.decode("utf-8", "backslashreplace")
         if not any(noise in text for noise in emulator.NOISE):
@@ -91,9 +91,9 @@ def _show_errors(errors: IO[bytes]) -> None:
 
 
 def _show_output(output: IO[bytes], ready: threading.Event) -> None:
-    """Print what the board writes, until it ends.
+    """Print the board's output until it ends.
 
-    Set `ready` with the first prompt: a UART drops the bytes that arrive before the board has booted.
+    Set `ready` at the first prompt, since a UART drops bytes that arrive before the board has booted.
     """
     last = b""
     while received := os.read(output.fileno(), _CHUNK):
@@ -121,11 +121,11 @@ def _type(prompt: IO[bytes], ready: threading.Event) -> None:
 @contextmanager
 def listening(board: Board, listen: str,
               image: Path | None = None) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Open the board's console on a port; give its name for pyserial, and the process.
+    """Open the board's console on a port, and yield its name for pyserial, and the process.
 
-    listen: "pty", or "tcp:PORT" on this computer alone; PORT 0 is any free one. One client at a time
-    can connect, another after it. Text typed before the board has booted may be lost. Raises
-    emulator.EmulatorError if the port is in use.
+    listen: "pty", or "tcp:PORT" on this computer alone; PORT 0 is any free one. Clients connect one at
+    a time. Text typed before the board has booted may be lost. Raises emulator.EmulatorError if the
+    port is in use.
     """
     _check_romfs(board, image)
     serial = listen
@@ -139,7 +139,7 @@ def listening(board: Board, listen: str,
 
 
 def _port(process: subprocess.Popen[bytes]) -> str:
-    """Ask the emulator's monitor where the console is."""
+    """Query the emulator's monitor for the address of the console."""
     assert process.stdin is not None
     _answer(process)
     with suppress(BrokenPipeError):  # the emulator has ended: _answer raises the reason
@@ -154,7 +154,7 @@ def _port(process: subprocess.Popen[bytes]) -> str:
 
 
 def _answer(process: subprocess.Popen[bytes]) -> bytes:
-    """Return the text of the monitor until it is ready for a command."""
+    """Return the monitor's text until it accepts a command."""
     assert process.stdout is not None and process.stderr is not None
     received = b""
     while not received.endswith(_MONITOR_READY):
@@ -167,7 +167,7 @@ def _answer(process: subprocess.Popen[bytes]) -> bytes:
 
 
 def serve(board: Board, listen: str, image: Path | None = None) -> int:
-    """Connect the board's console to a port until the board ends; return its exit status.
+    """Connect the board's console to a port until the board ends, and return its exit status.
 
     Prints how to connect. Raises emulator.EmulatorError.
     """

@@ -20,7 +20,7 @@ class Run(Report):
 
 
 def show_result(result: Result) -> None:
-    """Print the log, then what the run needed."""
+    """Print the log, then the needs of the run."""
     for line in result.log:
         show.line(line)
     rows = [*_memories(result), *_counts(result)]
@@ -37,7 +37,7 @@ def show_result(result: Result) -> None:
 
 
 def show_unused_packing(packed: int, cores: set[str]) -> None:
-    """Print a line if kernels of some cores do not use the bytes of packed weights in the pool."""
+    """Print a line if kernels of some cores do not use the packed weights in the pool."""
     names = sorted(cores - CORES.keys())
     if packed and names:
         show.line(f"The kernels of {', '.join(names)} gain nothing by the {packed:,} B that "
@@ -53,7 +53,7 @@ def _where(connected: Connected) -> str:
 
 
 def model_place(connected: Connected) -> str:
-    """Write where the model of a run was: in the firmware, in a file, or sent."""
+    """Describe where the model of a run was: in the firmware, in a file, or sent."""
     if connected.model_at is None:
         text = "the model was sent into the heap"
     else:

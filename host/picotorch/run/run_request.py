@@ -16,9 +16,9 @@ Sizes: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]  # of inputs, by thei
 class RunRequest:
     """A method of a model file, its inputs, and the board and memories of its run.
 
-    method: None for the default of the command. board: the twin or an emulated board; port: of a
-    connected one. files: data files (.ptd). inputs: a file, None for random inputs. planned: pairs of a
-    planned buffer and its bytes. For the other fields see Request.
+    method: None for the default of the command. board: the twin or an emulated board. port: of a
+    connected board. files: data files (.ptd). inputs: a file, None for random inputs. planned: pairs of
+    a planned buffer and its bytes. Request documents the other fields.
     """
 
     model: Path
@@ -41,12 +41,12 @@ class RunRequest:
 
     @property
     def method_name(self) -> str:
-        """Return the method, by default forward."""
+        """Return the name of the method, by default forward."""
         return self.method or "forward"
 
     @property
     def target(self) -> str:
-        """Return the board as running.run names it: a connected one if there is a port."""
+        """Return the board for running.run: the connected one if there is a port."""
         return self.board if self.port is None else PORT + self.port
 
     def data(self) -> list[bytes]:

@@ -1,7 +1,7 @@
 """Write the files that the runner on a board reads for a request, and read its results.
 
-The other end is port/firmware/frozen/runner.py, on emulated and on connected boards, and
-port/bare/main.c on those without MicroPython.
+The runner is port/firmware/frozen/runner.py, on emulated and on connected boards, or port/bare/main.c
+on boards without MicroPython.
 """
 
 import ast
@@ -24,7 +24,7 @@ PHASES = ("verify", "load", "set_inputs", "execute", "get_outputs")
 
 
 def repr_float(value: float) -> str:
-    """Return a float that is an input, in the job for MicroPython."""
+    """Write a float input as the job for MicroPython contains it."""
     return f"float:{value!r}"
 
 
@@ -119,7 +119,10 @@ def _read_counts(result: Result, report: dict[str, str], files: dict[str, bytes]
 
 
 def read_phases(report: dict[str, str], prefix: str, phases: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return the measurement of each phase, None for one that was not reached; None without a load."""
+    """Return the measurement of each phase.
+
+    It is None for a phase that was not reached; the whole result is None without a load.
+    """
     if prefix + "load" not in report:
         return None
     return {phase: int(report[prefix + phase], 0) if prefix + phase in report else None
@@ -146,14 +149,14 @@ def _tensor(info: TensorInfo, files: dict[str, bytes], name: str) -> np.ndarray:
 
 
 class _Floats(ast.NodeTransformer):
-    """The numbers that Python prints as names."""
+    """The special floats that Python prints as names."""
 
     def visit_Name(self, node: ast.Name) -> ast.Constant:
         return ast.Constant(float(node.id))
 
 
 def _value(report: dict[str, str], name: str, index: int) -> np.ndarray:
-    """Return an output that is not a tensor. MicroPython's floats have 32 bits."""
+    """Read an output that is not a tensor. MicroPython's floats have 32 bits."""
     text = report.get(name, "None")
     if "board" in report:
         return output_array(bare.read_value(text), index)

@@ -1,6 +1,6 @@
 """Run a request on the twin or on a board. Every failure is an Error.
 
-What only boards need is imported for a run there.
+Modules that only boards need are imported for a run there.
 """
 
 import dataclasses
@@ -32,20 +32,20 @@ DEFAULT_BOARD = "mps2-an386"
 
 
 def board_names() -> list[str]:
-    """Return the twin, then the boards."""
+    """Return the names of the twin and of all boards, the twin first."""
     return [HOST, *boards.board_names()]
 
 
 def run(request: Request, board: str) -> Result:
-    """Return the result, which has the error of a run that failed.
+    """Return the result, which contains the error of a run that failed.
 
-    Raises Error if there was no run: no firmware, no emulator, a model that the board has no room for,
-    a board that crashed.
+    Raises Error if there was no run: without firmware or emulator, for a model that is too large for
+    the board, or after a crash of the board.
 
-    board: a name, or "port:" and the port of a connected one.
+    board: a name, or "port:" and the port of a connected board.
     """
     if board.startswith(PORT):
-        from .device import device_run  # mpremote and pyserial are of use here only
+        from .device import device_run  # only this run needs mpremote and pyserial
 
         return device_run.run(request, board.removeprefix(PORT))
     if board == HOST:
@@ -69,7 +69,7 @@ def run(request: Request, board: str) -> Result:
 
 
 def _drop_advice(result: Result, request: Request, maximum: dict[str, int]) -> None:
-    """Drop the advice to enlarge a memory if the board has no more of it, and the subject.
+    """Drop the advice to enlarge a memory, and the subject, if the board has no more of it.
 
     No option helps then.
     """
@@ -82,7 +82,7 @@ def _drop_advice(result: Result, request: Request, maximum: dict[str, int]) -> N
 
 
 def _with_memories(request: Request, pool_size: int, temp_size: int) -> Request:
-    """Return the request, with these sizes where it has none."""
+    """Return the request with these sizes for the sizes that it lacks."""
     return dataclasses.replace(
         request, pool_size=pool_size if request.pool_size is None else request.pool_size,
         temp_size=temp_size if request.temp_size is None else request.temp_size)
@@ -121,7 +121,7 @@ def named_errors(board: str, build: str | None) -> Iterator[None]:
 def read_data(paths: list[Path]) -> list[bytes]:
     """Return the bytes of data files (.ptd).
 
-    Raises what files.read_file raises, and the error of another file.
+    Raises the errors of files.read_file, and an error for another kind of file.
     """
     return [_data_file(path) for path in paths]
 
@@ -146,7 +146,7 @@ def is_bundled(path: Path) -> bool:
 
 
 def read_program(path: Path) -> bytes:
-    """Return the bytes of a program, a .pte file or inside of a .bpte.
+    """Return the bytes of a program, from a .pte file or a .bpte file.
 
     Raises AccessFailed, InvalidProgram.
     """
@@ -163,7 +163,7 @@ def failed(name: str, method: str, board: str, error: Error) -> Result:
 def error_of(result: Result, subject: str | None = None) -> Error:
     """Return the error of a result. subject: the start of its text."""
     error = fail(result.code, result.message, subject)
-    error.subject_number = result.subject  # afterwards, since the text is complete
+    error.subject_number = result.subject  # after the text is complete
     return error
 
 

@@ -17,7 +17,7 @@ _RAW = b"raw REPL; CTRL-B to exit\r\n>"
 _ACCEPTED = b"OK"
 _CHUNK = 4096
 
-# Input of the raw prompt. The board ends with the exit status of CPython.
+# Input of the raw prompt. The board ends with CPython's exit status for the script.
 _TYPED = """\
 import os, sys, _board
 os.chdir("/rom")
@@ -48,8 +48,8 @@ def run(board: Board, firmware: Path, script: str, files: dict[str, bytes], time
         tell: Callable[[str], None]) -> Ended:
     """Run the script on the board until it ends.
 
-    files: the script and the files it opens, by name; they are in /rom, the script's working folder.
-    timeout: seconds of the host that it may take. tell gets the output as it comes. Raises
+    files: the script and the files that it opens, by name; they are in /rom, the script's working
+    folder. timeout: maximum seconds of the host. tell: receives the output as it arrives. Raises
     EmulatorTimeout, JobTooLarge, EmulatorError.
     """
     image = romfs.build(files)
@@ -72,7 +72,7 @@ def run(board: Board, firmware: Path, script: str, files: dict[str, bytes], time
 
 
 def _type(process: subprocess.Popen[bytes], text: bytes) -> None:
-    """Type the text at the raw prompt, when the board has booted."""
+    """Type the text at the raw prompt once the board has booted."""
     assert process.stdin is not None and process.stdout is not None
     for answer, typed in ((_PROMPT, b"\x01"), (_RAW, text + b"\x04"), (_ACCEPTED, b"")):
         received = b""

@@ -10,9 +10,9 @@ from flatbuffers.table import Table
 
 
 class Tables:
-    """Read tables of a file at positions in it; 0 stands for what the file leaves out.
+    """Read tables of a file at positions in it; 0 stands for an omitted part.
 
-    ValueError, IndexError or struct.error where they lead outside.
+    Raises ValueError, IndexError or struct.error for a position outside the file.
     """
 
     def __init__(self, data: bytes | memoryview) -> None:

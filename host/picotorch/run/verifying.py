@@ -13,9 +13,9 @@ from .bundled import BundledTensor, Case, Value
 class Verdict(Report):
     """The result of one test set.
 
-    message: why it failed. The errors are the largest over all outputs of floats; relative is to the
-    larger of both magnitudes, as ExecuTorch's compute_method_output_error_stats has it. None where
-    nothing was compared.
+    message: the reason for a failure. The errors are the largest over all outputs of floats. The
+    relative error refers to the larger of both magnitudes, as in ExecuTorch's
+    compute_method_output_error_stats. They are None if nothing was compared.
     """
 
     method: str = dataclasses.field(metadata=HIDDEN)
@@ -30,10 +30,10 @@ _MIN_DIVISOR = np.float64(np.float32(1e-8))
 
 
 def verify(case: Case, outputs: list[np.ndarray], rtol: float, atol: float) -> Verdict:
-    """Compare outputs with the expected ones of a set, as ExecuTorch's verify_method_outputs does.
+    """Compare outputs with a set's expected ones, as ExecuTorch's verify_method_outputs does.
 
-    Floats may differ by atol + rtol * |output|; NaN equals NaN, and an infinity one of its sign.
-    Everything else has to be the same.
+    Floats may differ by atol + rtol * |output|. NaN equals NaN, and an infinity equals one of its sign.
+    Everything else has to be equal.
     """
     verdict = Verdict(case.method, case.index, True)
     wrong = _cannot_verify(case.expected, outputs)
@@ -61,7 +61,7 @@ def _cannot_verify(expected: list[Value], outputs: list[np.ndarray]) -> str:
 
 def _compare(expected: np.ndarray, output: np.ndarray, rtol: float, atol: float,
              verdict: Verdict) -> str:
-    """Return why an output differs from the expected one, or "". Adds its errors to the verdict."""
+    """Return why an output differs from the expected one, or "". Add its errors to the verdict."""
     if (expected.dtype, expected.shape) != (output.dtype, output.shape):
         return (f": {expected.dtype} {list(expected.shape)} expected, "
                 f"{output.dtype} {list(output.shape)} given")

@@ -22,11 +22,11 @@ class OneOf:
 
 
 class NotAnAnswer(ValueError):
-    """A line that does not have the shape."""
+    """A line that does not have the expected shape."""
 
 
 def read(line: str, shape: object) -> Any:
-    """Return the value of a line. Raises NotAnAnswer, after a time and with memory that are bounded."""
+    """Return the value of a line, in bounded time and memory. Raises NotAnAnswer."""
     _check_tokens(line)
     try:
         value = ast.literal_eval(line)
@@ -38,7 +38,7 @@ def read(line: str, shape: object) -> Any:
 
 
 def _check_tokens(line: str) -> None:
-    """Raise NotAnAnswer for a line that is long or deep, or has a number that is large, or a name."""
+    """Raise NotAnAnswer for a line that is too long or deep, or contains a large number or a name."""
     if len(line) > LONGEST:
         raise NotAnAnswer
     position = depth = 0

@@ -31,12 +31,12 @@ from .serial_ports import resolve
 
 FROZEN = ROOT / "port" / "firmware" / "frozen"
 _MEASURED_US = 20_000
-_COUNTER = 2  # ticks a microsecond from which on the counter is not just another clock
-_TOLERATED = 0.1  # how far cycles and time may be apart: a counter of 30 bits is soon full
+_COUNTER = 2  # ticks per microsecond; from this rate on the counter is not just another clock
+_TOLERATED = 0.1  # maximum difference of cycles and time: a counter of 30 bits overflows soon
 
 
 def run(request: Request, port: str) -> Result:
-    """Return the result. Raises Error where the board did not get as far as to report one."""
+    """Return the result. Raises Error if the board reported none."""
     port = resolve(port)
     uses_preferred = request.temp_size is None
     request = with_memories(request)
@@ -53,7 +53,7 @@ def run(request: Request, port: str) -> Result:
         result.log = [printable(line) for line in link.log]
     try:
         _read(request, result, _files(answers), measured)
-    except Exception as error:  # a board may answer anything
+    except Exception as error:  # a board may send any answer
         raise fail(ACCESS_FAILED, f"answered with a report that cannot be read: {_named(error)}",
                    link.name, remedy="reset it, and try again; if it happens again, deploy or flash "
                                      "picotorch again") from None
@@ -65,7 +65,7 @@ def _named(error: Exception) -> str:
 
 
 def _read(request: Request, result: Result, files: dict[str, bytes], measured: tuple[int, int]) -> None:
-    """Read the files of a run into its result. Raises anything."""
+    """Read the files of a run into its result. Raises any exception."""
     if len(files["report"]) > _LONGEST_REPORT:
         raise ValueError(f"{len(files['report'])} bytes")
     report = read_report(files)
@@ -81,7 +81,7 @@ def _read(request: Request, result: Result, files: dict[str, bytes], measured: t
 
 
 def version_of(link: Link) -> str | None:
-    """Return the version of picotorch on a board, or None if it has none that can be imported."""
+    """Return the version of picotorch on a board, or None if none can be imported."""
     version: str | None = link.ask("looking for picotorch", _WHAT, _WHAT_SHAPE)[2]
     return version
 
@@ -89,8 +89,8 @@ def version_of(link: Link) -> str | None:
 def begin(link: Link) -> Connected:
     """Return the facts of the board.
 
-    Raises NotFound without picotorch there, InvalidState if it cannot be imported, NotSupported for
-    another version of it.
+    Raises NotFound if it has no picotorch, InvalidState if picotorch cannot be imported, NotSupported
+    for another version.
     """
     machine, free, version, fault = link.ask("identifying the board", _WHAT, _WHAT_SHAPE)
     if fault is not None:
@@ -107,7 +107,7 @@ def begin(link: Link) -> Connected:
 
 
 def machine_of(link: Link) -> str:
-    """Return the name that the board has for itself."""
+    """Return the name that the board reports."""
     machine: str = link.ask("identifying the board", _WHAT, _WHAT_SHAPE)[0]
     return machine
 
@@ -129,7 +129,7 @@ _FINDING = ON_BOARD / "finding.py"
 _Found = tuple[str | None, list[tuple[str, int]], str | None]
 _FOUND = (OneOf(None, str), [(str, int)], OneOf(None, str))
 _LONGEST_REPORT = 1 << 20  # bytes
-_LONGEST_NUMBER = 20  # characters, of 64 bits
+_LONGEST_NUMBER = 20  # characters of a number of 64 bits
 
 _RESERVE = """\
 gc.collect()
@@ -185,7 +185,7 @@ say(_clock[0] if isinstance(_clock, tuple) else _clock)
 
 
 def with_memories(request: Request) -> Request:
-    """Complete the request with the minimum sizes on the twin, unless the user sets them."""
+    """Set the minimum sizes on the twin in the request, unless the user sets them."""
     if None not in (request.pool_size, request.temp_size):
         return request
     report = load_with_exact_memories(open_program(request.model), request.method,
@@ -197,10 +197,10 @@ def with_memories(request: Request) -> Request:
 
 
 def _put_together(link: Link, request: Request, found: Connected) -> None:
-    """Send the runner and the job; the model only if neither the firmware nor a file has it.
+    """Send the runner and the job. The model is sent only if neither the firmware nor a file has it.
 
-    The runner's pieces must not lie where the model and its memories have room in one piece: a heap
-    does not move them.
+    The model and its memories need room in one piece. The runner's pieces must not lie there, since a
+    heap does not move them.
     """
     largest = len(request.model) + memory_of(request)
     link.do("measuring the heap", _RESERVE.format(largest, _RUNNER))
@@ -224,7 +224,7 @@ def _put_together(link: Link, request: Request, found: Connected) -> None:
 
 
 def _find(link: Link, name: str, model: bytes) -> _Found:
-    """Return what find() on the board reports of a model, whose module is there."""
+    """Return the result of find() on the board for a model whose module is there."""
     found: _Found = link.ask("looking for the model", call(
         "find", PurePath(name).name, len(model), zlib.crc32(model)), _FOUND, "finding")
     return found
@@ -233,7 +233,7 @@ def _find(link: Link, name: str, model: bytes) -> _Found:
 def location_of(link: Link, name: str, model: bytes) -> tuple[str | None, bool]:
     """Return where a board has a model, and whether a run uses it in place.
 
-    It is in the firmware or in a file; None if a run sends it.
+    The model is in the firmware or in a file; the result is None if a run sends it.
     """
     link.send_module(_FINDING)
     location, _, _ = _find(link, name, model)
@@ -246,7 +246,7 @@ def location_of(link: Link, name: str, model: bytes) -> tuple[str | None, bool]:
 def frozen_model(link: Link, name: str, model: bytes) -> tuple[str | None, bool]:
     """Return the name of a model in a board's firmware, and whether a run uses it in place.
 
-    None if the firmware has no model of this content.
+    None if the firmware has no model with this content.
     """
     location, in_place = location_of(link, name, model)
     is_frozen = location is not None and location.startswith(frozen_models.MODULE + ".")
@@ -254,7 +254,7 @@ def frozen_model(link: Link, name: str, model: bytes) -> tuple[str | None, bool]
 
 
 def _not_used(request: Request, frozen: dict[str, int], fault: str | None) -> str | None:
-    """Return why no model of the firmware is used, if one might be meant; else None.
+    """Return why no model of the firmware is used, if the user may expect one; else None.
 
     frozen: bytes by name, of other models.
     """
@@ -279,7 +279,7 @@ def _send(link: Link, name: str, data: bytes) -> None:
 
 
 def memory_of(request: Request) -> int:
-    """Return the bytes of the runner's memories; 0 for a damaged program, which the board rejects."""
+    """Return the bytes of the runner's memories, or 0 for a damaged program: the board rejects it."""
     try:
         meta = open_program(request.model).method_meta(request.method)
     except Error:
@@ -293,9 +293,9 @@ def memory_of(request: Request) -> int:
 
 
 def heap_of(request: Request) -> int:
-    """Return the bytes of the heap that a run needs beside its model.
+    """Return the bytes of heap that a run needs in addition to its model.
 
-    They are of the memories, and of inputs outside them.
+    They are for the memories, and for inputs outside of these.
     """
     meta = open_program(request.model).method_meta(request.method)
     tensors = [meta.input_tensor_meta(i) for i in range(meta.num_inputs())
@@ -305,7 +305,7 @@ def heap_of(request: Request) -> int:
 
 
 def _check_heap(link: Link, needed: int, found: Connected) -> None:
-    """Raise MemoryAllocationFailed before much is sent that will not fit."""
+    """Raise MemoryAllocationFailed before the host sends a large part that will not fit."""
     free = link.ask("measuring the heap", "gc.collect()\nsay(gc.mem_free())", int)
     if needed > free:
         why = f" ({found.frozen_not_used})" if found.frozen_not_used else ""
@@ -334,7 +334,7 @@ def _files(answers: list[Any]) -> dict[str, bytes]:
 
 
 def _read_times(found: Connected, report: dict[str, str], ticks: int, us: int) -> None:
-    """Return milliseconds and cycles of the phases, if the board has clocks for them."""
+    """Return milliseconds and cycles of the phases, if the board has clocks for these."""
     times = read_phases(report, "us_", PHASES)
     if times is None or not us:
         return
@@ -350,6 +350,6 @@ def _read_times(found: Connected, report: dict[str, str], ticks: int, us: int) -
 
 
 def _plausible(count: int | None, us: int | None, rate: float) -> bool:
-    """Return whether a counter has not run over."""
+    """Return True if a counter has not overflowed."""
     return (count is not None and us is not None
             and abs(count - us * rate) <= _TOLERATED * us * rate + 100 * rate)

@@ -1,8 +1,8 @@
 """Talk to a board: messages and answers with checksums, and a name for each failure.
 
-The board runs on_board/link.py. It is sent first, as text with a checksum that the host compares; later
-messages are calls of its functions. A message whose checksum is wrong is not executed but sent again,
-and an answer that lacks a line is rejected.
+The board runs on_board/link.py. The host first sends this file as text, with a checksum that it
+compares; later messages are calls of its functions. The board does not execute a message with a wrong
+checksum, and the host sends it again. An answer that lacks a line is rejected.
 """
 
 import ast
@@ -41,9 +41,9 @@ _Block = ast.Module | ast.ClassDef | ast.FunctionDef
 NOTHING = answers.OneOf()
 ON_BOARD = Path(__file__).resolve().parent / "on_board"
 BLOCK = 1024  # bytes of data in a message
-TRIES = 3  # to get the prompt of a busy board, and to send what did not arrive as it was sent
+TRIES = 3  # tries to get the prompt of a busy board, and to send a message that arrives damaged
 
-# The checksum of zlib.crc32, where the firmware has no binascii
+# The checksum of zlib.crc32, for a firmware without binascii
 _CRC32 = """\
 try:
     from binascii import crc32
@@ -86,8 +86,8 @@ del _a, _b, _c
 class Link:
     """An open conversation.
 
-    Every failure is an Error with what was being done. Use it in `with`: at its end the board has
-    forgotten all that was sent, and is at its usual prompt. timeout: seconds for the answer to a
+    Every failure raises an Error that names the present step. Use it in `with`: at the end the board
+    frees everything that was sent, and is at its usual prompt. timeout: seconds for the answer to a
     message.
     """
 
@@ -105,12 +105,12 @@ class Link:
         self._check_address()
         try:
             return Transport(self.port, self._timeout)
-        except ValueError as error:  # of pyserial, for an unsupported address
+        except ValueError as error:  # pyserial raises it for an unsupported address
             raise fail(INVALID_ARGUMENT, str(error), self.name,
                        remedy="--help says what a port may be") from None
 
     def _check_address(self) -> None:
-        """Raise InvalidArgument for a server's address without host or port."""
+        """Raise InvalidArgument for a server's address that lacks host or port."""
         wrong = fault_of_address(self.port)
         if wrong:
             scheme = self.port.partition("://")[0]
@@ -138,7 +138,7 @@ class Link:
             self._transport.close()
 
     def _abandon(self) -> None:
-        """Stop what the board does and leaves it at a prompt, as far as it can be reached."""
+        """Stop the board's program and leave the board at a prompt, if it can be reached."""
         try:
             self._transport.serial.write(b"\r\x03\x03\r\x02")
         except (OSError, SerialException):
@@ -146,7 +146,7 @@ class Link:
         self._transport.close()
 
     def _begin(self) -> None:
-        """Get the prompt, with an empty heap, and send the board's part."""
+        """Get the prompt, with an empty heap, and send the board's part of the protocol."""
         self._doing = "waiting for the prompt"
         self._prompt()
         self._doing = "starting the transfer"
@@ -168,7 +168,7 @@ class Link:
                     raise
 
     def start_boot_loader(self) -> None:
-        """End MicroPython there, and the conversation."""
+        """End MicroPython and the conversation in the boot loader."""
         self._doing = "starting its boot loader"
         try:
             self._guarded(self._prompt)
@@ -181,7 +181,7 @@ class Link:
 
     def do(self, doing: str, source: str, space: str = "", timeout: float | None = None,
            each: object = NOTHING) -> list[Any]:
-        """Execute a text on the board; return the list of values that it reports, each of this shape.
+        """Execute a text on the board, and return the list of values of this shape that it reports.
 
         The shapes are those of answers.py. `doing` is for errors: "... while {doing}".
         """
@@ -191,7 +191,7 @@ class Link:
         return self._guarded(lambda: self._answer(call, timeout or self._timeout, each))
 
     def ask(self, doing: str, source: str, shape: object, space: str = "") -> Any:
-        """Execute a text on the board; return the one value that it reports, of this shape."""
+        """Execute a text on the board, and return the only value that it reports, of this shape."""
         values = self.do(doing, source, space, each=shape)
         if len(values) != 1:
             raise self.refused(f"{len(values)} values")
@@ -201,7 +201,7 @@ class Link:
             offset: int = 0) -> None:
         """Send bytes in blocks to the last target of store_with(), from an offset there on.
 
-        Reports how many it has sent.
+        tell: receives the number of bytes that are sent.
         """
         for start in range(0, len(data), BLOCK):
             block = bytes(data[start : start + BLOCK])
@@ -214,7 +214,7 @@ class Link:
                 tell(start + len(block))
 
     def send_module(self, path: Path) -> None:
-        """Send a module in parts, so that its text need not be in the board's memory whole."""
+        """Send a module in parts, so that the board need not have its whole text in memory."""
         name = path.stem
         if name in self._sent:
             return
@@ -225,14 +225,14 @@ class Link:
         self._sent.add(name)
 
     def remove_module(self, path: Path) -> None:
-        """Remove a module that was sent: the board has its memory back."""
+        """Remove a module that was sent, and free its memory."""
         self.do(f"removing {path.name}", f"remove({path.stem!r})")
         self._sent.discard(path.stem)
 
     def _execute(self, call: str, timeout: float | None = None) -> bytes:
         """Return the output of a text.
 
-        Raises the error of its exception. Sends a text again that did not arrive as it was sent.
+        Raises the error of its exception. Sends a text again if it arrived damaged.
         """
         for _ in range(TRIES):
             with self._transport.timeout(timeout or self._timeout):
@@ -268,7 +268,7 @@ class Link:
     # ---- errors
 
     def _guarded(self, step: Callable[[], _T]) -> _T:
-        """Return the result of `step`; add a name to its error."""
+        """Return the result of `step`; name the board and the step in its error."""
         try:
             return step()
         except Error:
@@ -323,7 +323,7 @@ class Link:
                     self.name, remedy="try again; if it happens again, try another cable")
 
     def refused(self, text: str) -> Error:
-        """Return the error of an answer that is whole, but of no use to picotorch."""
+        """Return the error for an answer that arrived completely but is unusable."""
         return fail(ACCESS_FAILED, f"answered {printable(text)} while {self._doing}", self.name,
                     remedy="reset it, and try again; if it happens again, flash its firmware again")
 
@@ -358,7 +358,10 @@ class Link:
 
 
 def _is_terminal(path: str) -> bool:
-    """Return whether a port is a terminal, also if only the program that opened it can know."""
+    """Return True if a port is a terminal.
+
+    For some ports only the program that opened them can tell.
+    """
     if not stat.S_ISCHR(os.stat(path).st_mode):
         return False
     try:
@@ -372,7 +375,7 @@ def _is_terminal(path: str) -> bool:
 
 
 def printable(text: str) -> str:
-    """Return the end of a text from a board, with escapes for what would control a terminal."""
+    """Return the end of a text from a board, with escapes for characters that control a terminal."""
     text = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[-201:])
     return text if len(text) < 200 else "..." + text[-200:]
 
@@ -399,7 +402,7 @@ class _NoDocstrings(ast.NodeTransformer):
 
 
 def statements(path: Path) -> list[str]:
-    """Return the statements of a module for a board, each as short as it can be written."""
+    """Return the statements of a module for a board, each as short as possible."""
     tree = _NoDocstrings().visit(ast.parse(path.read_text(encoding="utf-8")))
     return [re.sub(r"(?m)^(?:    )+", lambda found: " " * (len(found[0]) // 4), ast.unparse(node))
             for node in tree.body]
@@ -411,7 +414,7 @@ def stripped(path: Path) -> str:
 
 
 def _joined(texts: Iterable[str]) -> Iterator[str]:
-    """Join pieces as long as they are no longer than a block."""
+    """Join pieces up to the length of a block."""
     joined = ""
     for text in texts:
         if joined and len(joined) + len(text) > BLOCK:

@@ -16,7 +16,10 @@ _SERVERS = ("socket", "rfc2217")  # schemes of addresses with host and port
 
 
 def fault_of_address(port: str) -> str | None:
-    """Describe the fault in the address of a server; None if it has none, or is no such address."""
+    """Describe the fault in the address of a server, or return None.
+
+    None is also the result for another kind of address.
+    """
     scheme, separator, _ = port.partition("://")
     if not separator or scheme.lower() not in _SERVERS:
         return None
@@ -29,7 +32,7 @@ def fault_of_address(port: str) -> str | None:
 
 
 class NoAnswer(TransportError):  # type: ignore[misc]
-    """No byte came in the waiting time; `received`: the bytes before."""
+    """No byte came in the waiting time. received: the bytes before."""
 
     def __init__(self, received: bytes) -> None:
         super().__init__("no answer")
@@ -37,21 +40,21 @@ class NoAnswer(TransportError):  # type: ignore[misc]
 
 
 class Transport(SerialTransport):  # type: ignore[misc]
-    """Send to a board and receive its answers. timeout: seconds until an answer has to be there."""
+    """Send to a board and receive its answers. timeout: seconds to wait for an answer."""
 
     def __init__(self, device: str, timeout: float) -> None:
         super().__init__(device, timeout=timeout)
-        if device.lower().startswith("rfc2217:"):  # whose writes have a limit of their own
+        if device.lower().startswith("rfc2217:"):  # its writes have a limit of their own
             self._read, self.serial.read = self.serial.read, self._read_or_raise
         else:
             self.serial.write_timeout = timeout
         connection = getattr(self.serial, "_socket", None)
-        if connection is not None:  # small messages must not wait for more of them
+        if connection is not None:  # small messages must not wait for further ones
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     @contextlib.contextmanager
     def timeout(self, seconds: float) -> Iterator[None]:
-        """Wait for this many seconds in the block, and as before after it."""
+        """Wait for this many seconds inside the block, and as before behind it."""
         before = self.serial.timeout
         self._wait_for(seconds)
         try:
@@ -60,12 +63,15 @@ class Transport(SerialTransport):  # type: ignore[misc]
             self._wait_for(before)
 
     def _wait_for(self, seconds: float) -> None:
-        """Set the timeout if it changes: a port of RFC 2217 negotiates all settings again each time."""
+        """Set the timeout if it changes, since each time RFC 2217 negotiates all settings again."""
         if seconds != self.serial.timeout:
             self.serial.timeout = seconds
 
     def _read_or_raise(self, size: int = 1) -> bytes:
-        """Read from a port of RFC 2217, which returns nothing at once if its server has hung up."""
+        """Read from a port of RFC 2217.
+
+        Such a port returns nothing at once if its server has hung up.
+        """
         end = time.monotonic() + self.serial.timeout
         data: bytes = self._read(size)
         if not data and time.monotonic() < end:
@@ -77,8 +83,8 @@ class Transport(SerialTransport):  # type: ignore[misc]
                    timeout_overall: float | None = None) -> bytes:
         """Read up to `ending`.
 
-        Raises NoAnswer after timeout_overall, by default the port's, also if a board sends other bytes
-        without end; mpremote's other limits are for the prompt.
+        Raises NoAnswer after timeout_overall, by default the port's, even if a board sends other bytes
+        without end. mpremote's other limits are for the prompt.
         """
         received = bytearray()
         end = time.monotonic() + (timeout_overall or self.serial.timeout)
@@ -90,11 +96,11 @@ class Transport(SerialTransport):  # type: ignore[misc]
         return bytes(received)
 
     def enter_raw_repl(self, soft_reset: bool = True, timeout_overall: float = 10) -> None:
-        """Enter the raw REPL as mpremote does, which prints unexpected output."""
+        """Enter the raw REPL as mpremote does. mpremote prints unexpected output."""
         with contextlib.redirect_stdout(io.StringIO()):
             super().enter_raw_repl(soft_reset, timeout_overall)
 
     def close(self) -> None:
-        """Close the port, whatever is left of it."""
+        """Close the port, even if it is already unusable."""
         with contextlib.suppress(OSError, TransportError):
             super().close()

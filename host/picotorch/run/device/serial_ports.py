@@ -29,13 +29,13 @@ _KNOWN = {
     (0x1A86, 0): "CH340 bridge",
     (0x0403, 0): "FTDI bridge",
 }
-# Of these the serial port is the console of what they debug, or of nothing
+# The serial ports of these are consoles of debugged boards, or unused
 _PROBES = {(0x2E8A, 0x000C)}
 
 
 @dataclass(frozen=True)
 class Port:
-    """A serial port; `board`: the board of its USB ids, None for others."""
+    """A serial port. board: the board of its USB ids, or None."""
 
     device: str
     vendor: int | None
@@ -52,7 +52,7 @@ def serial_ports() -> list[Port]:
 
 
 def board_of(vendor: int | None, product: int | None) -> str | None:
-    """Return the board of USB ids, None for others."""
+    """Return the board of USB ids, or None."""
     return _KNOWN.get((vendor or 0, product or 0)) or _KNOWN.get((vendor or 0, 0))
 
 
@@ -62,7 +62,7 @@ def is_probe(port: Port) -> bool:
 
 
 def resolve(port: str) -> str:
-    """Return the device or address of a port as users write it.
+    """Return the device or address of a port in a user's notation.
 
     Raises NotFound if `auto` finds none, InvalidArgument if it finds several.
     """

@@ -1,6 +1,6 @@
-"""Provide the runner's interface to a board that the host talks to.
+"""Provide the runner's interface to a board that is connected to the host.
 
-port/firmware/frozen/board.py has the same names. Memory comes from MicroPython's heap, the counters
+port/firmware/frozen/board.py has the same names. Memory comes from MicroPython's heap, and the counters
 are the port's clocks.
 """
 
@@ -20,7 +20,7 @@ except ImportError:
 
 try:
     from _board import stack_paint, stack_used
-except ImportError:  # no firmware of ours
+except ImportError:  # a firmware without picotorch's parts
 
     def stack_paint():
         pass
@@ -62,7 +62,7 @@ if COUNTERS:
         _cpu = ticks_cpu()
 
     def count_stop(buffer, index):
-        """Return microseconds, and in the buffer's second half ticks of the processor's counter."""
+        """Return microseconds; put ticks of the processor's counter into the buffer's second half."""
         cpu = ticks_cpu()
         us = ticks_us()
         struct.pack_into("<i", buffer, index, ticks_diff(us, _us))
@@ -78,7 +78,7 @@ else:
 
 
 def ticks_in(us):
-    """Return ticks of the processor's counter and the microseconds that they took, about `us`.
+    """Return ticks of the processor's counter, and their time of about `us` microseconds.
 
     (0, 0) without a counter.
     """
@@ -91,7 +91,7 @@ def ticks_in(us):
 
 
 def write_file(name, data):
-    """Return a result for the host."""
+    """Send a file of results to the host."""
     size = buffer_size(data, name)
     say((name, size))
     for start in range(0, size, BLOCK):

@@ -21,10 +21,10 @@ _file = None
 
 
 def free(folder):
-    """Say how many bytes are free in a folder, None without a file system."""
+    """Report the free bytes of a folder, or None without a file system."""
     try:
         numbers = os.statvfs(folder)
-        say(max(0, numbers[0] * numbers[4]))  # littlefs may count more than there is
+        say(max(0, numbers[0] * numbers[4]))  # littlefs may count more than the available blocks
     except (AttributeError, OSError):
         say(None)
 
@@ -44,14 +44,14 @@ def make_folder(path):
 
 
 def begin(path):
-    """Make a file, which the blocks that follow fill."""
+    """Create a file, which the following blocks fill."""
     global _file
     _file = open(path, "wb")
     store_with(_append)
 
 
 def _append(offset, data):
-    if _file.tell() != offset:  # a block that came twice
+    if _file.tell() != offset:  # a block that arrived twice
         _file.seek(offset)
     _file.write(data)
 
@@ -63,7 +63,7 @@ def end():
 
 
 def checksum(path):
-    """Say size and checksum of a file, None without a file."""
+    """Report size and checksum of a file, or None if it is missing."""
     try:
         found = read_checksum(path)
     except OSError:
@@ -72,7 +72,7 @@ def checksum(path):
 
 
 def put_back_library(name):
-    """Put back the old files of a library whose replacement was interrupted.
+    """Restore the old files of a library whose replacement was interrupted.
 
     The library is in a folder of sys.path.
     """
@@ -85,7 +85,7 @@ def put_back_library(name):
 
 
 class _Memory:
-    """A partition that is a memory."""
+    """A partition that is mapped into memory."""
 
     def __init__(self, memory):
         self.memory = memory
@@ -119,7 +119,7 @@ class _Blocks:
         self.size = device.ioctl(4, 0) * self.block
         try:
             self.in_place = len(memoryview(device)) > 0
-        except TypeError:  # no memory
+        except TypeError:  # it is not mapped into memory
             self.in_place = False
 
     def erase(self, start, size):
@@ -140,7 +140,7 @@ _rom = None
 
 
 def open_rom():
-    """Say (size, bytes of a block to erase, whether files are used in place) of the first partition.
+    """Report (size, bytes of a block to erase, True for use in place) of the first partition.
 
     None without a partition.
     """
@@ -153,7 +153,7 @@ def open_rom():
 
 
 def read_rom(start, size):
-    """Say bytes of the partition."""
+    """Report bytes of the partition."""
     while size:
         data = bytearray(min(size, BLOCK))
         _rom.read(start, data)
@@ -163,7 +163,7 @@ def read_rom(start, size):
 
 
 def erase_rom(start, size):
-    """Erase a part of the partition, whose files are no longer there."""
+    """Erase a part of the partition, and with it its files."""
     try:
         vfs.umount("/rom")
     except OSError:
@@ -174,7 +174,7 @@ def erase_rom(start, size):
 
 
 def end_rom(size):
-    """End the write, and say the checksum."""
+    """End the write, and report the checksum."""
     _rom.end()
     data = bytearray(BLOCK)
     total = start = 0

@@ -9,7 +9,7 @@ try:
 except ImportError:  # a firmware without files
     os = None
 
-# How MicroPython calls a module that is not there, with and without its name in errors.
+# How MicroPython calls a missing module, with and without its name in errors.
 _NO_MODULE = ("no module named 'picotorch_models'", "module not found")
 
 _found = None  # the model: the path of a file, or a frozen one
@@ -23,10 +23,10 @@ def _is_file(path, size, checksum):
 
 
 def find(name, size, checksum):
-    """Say where the model is, the frozen models, and the exception of their module.
+    """Report where the model is, the frozen models, and the exception of their module.
 
-    The first is None if it has to be sent. (name, size) of the frozen models, if none is this one. The
-    exception is None without one. use() takes what was found.
+    The first is None if the host has to send the model. The frozen models are (name, size), listed if
+    none has its content. The exception is None without one. use() uses the result.
     """
     global _found
     others, fault = [], None
@@ -39,7 +39,7 @@ def find(name, size, checksum):
                 if len(_found) == size and crc32(_found) == checksum:
                     return say(("picotorch_models." + one, [], None))
                 others.append((one, len(_found)))
-    except Exception as error:  # a firmware without models; or what the module raised
+    except Exception as error:  # a firmware without models, or an exception of the module
         if not (isinstance(error, ImportError) and str(error) in _NO_MODULE):
             fault = "%s: %s" % (type(error).__name__, error)
     _found = _find_file(name, size, checksum)
@@ -47,7 +47,7 @@ def find(name, size, checksum):
 
 
 def _find_file(name, size, checksum):
-    """Return the path of a file of this name and content, or None."""
+    """Return the path of a file with this name and content, or None."""
     if os is not None:
         folders = ["/rom/", ""] + ["/" + entry[0] + "/" for entry in os.ilistdir("/")
                                    if entry[1] & 0x4000 and entry[0] != "rom"]
@@ -58,9 +58,9 @@ def _find_file(name, size, checksum):
 
 
 def use():
-    """Use the model that was found: in place if it is a memory aligned to 16, else read into the heap.
+    """Use the model that find() found, and report how.
 
-    Says which.
+    It is used in place if it is a memory aligned to 16, else read into the heap.
     """
     from task import sections
 
@@ -77,7 +77,7 @@ def use():
 
 
 def is_in_place():
-    """Say whether use() uses the model that was found in place."""
+    """Report whether use() would use the found model in place."""
     if isinstance(_found, str):
         with open(_found, "rb") as file:
             say(_view(file) is not None)
@@ -86,13 +86,13 @@ def is_in_place():
 
 
 def _memory_of(source, copied):
-    """Return (memory of a source, True) if it can be used in place, else (bytearray(copied), False)."""
+    """Return (memory, True) for a source that can be used in place, else (bytearray(copied), False)."""
     view = _view(source)
     return (bytearray(copied), False) if view is None else (view, True)
 
 
 def _view(source):
-    """Return the memory of a source, None if it cannot be used in place."""
+    """Return the memory of a source, or None if it cannot be used in place."""
     try:
         from uctypes import addressof
 

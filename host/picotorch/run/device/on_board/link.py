@@ -1,7 +1,7 @@
 """Answer the messages of host/picotorch/run/device/protocol.py, which sends this file first.
 
-A message from the host is a call of do() or put(), with a checksum of what it carries. The answer is
-lines that begin with "pt:", each a literal of Python; the last one has their number and checksum.
+A message from the host is a call of do() or put(), with a checksum of its content. The answer consists
+of lines that begin with "pt:", each a literal of Python. The last line has their number and checksum.
 """
 
 import gc
@@ -12,7 +12,7 @@ try:
 except ImportError:
     a2b_base64 = None
 
-spaces = {"": globals()}  # where messages are executed: here, or in a module that the host sends
+spaces = {"": globals()}  # the namespaces of messages: this one, or a module that the host sends
 _lines = 0
 _checksum = 0
 _store = None
@@ -45,7 +45,7 @@ def _check(data, checksum, seed=0):
 def do(checksum, source, space=""):
     """Execute a text."""
     global _lines, _checksum
-    _lines = _checksum = 0  # of an answer that an exception ended
+    _lines = _checksum = 0  # of an answer that ended with an exception
     _check(source, checksum)
     exec(source, spaces[space])
     _end()
@@ -64,7 +64,7 @@ def put(checksum, offset, data):
 
 
 def store_with(function):
-    """Send blocks to function(offset, data) from now on."""
+    """Pass the following blocks to function(offset, data)."""
     global _store
     _store = function
 
@@ -89,12 +89,12 @@ class _Module:
 
 
 def publish(name):
-    """Let others import a module that was sent."""
+    """Make a sent module importable."""
     sys.modules[name] = _Module(spaces[name])
 
 
 def remove(*names):
-    """Remove modules that were sent."""
+    """Remove sent modules."""
     for name in names:
         if name in sys.modules:
             del sys.modules[name]
@@ -103,7 +103,7 @@ def remove(*names):
 
 
 def finish():
-    """Remove everything that was sent."""
+    """Remove everything that the host sent."""
     remove(*list(spaces))
 
 

@@ -11,7 +11,7 @@ sections = {}
 
 
 def make_room(name, size):
-    """Allocate memory for a section; the blocks that follow fill it."""
+    """Allocate memory for a section, which the following blocks fill."""
     memory = bytearray(size)
     sections[name] = memory
 
@@ -22,7 +22,7 @@ def make_room(name, size):
 
 
 def use_preferred_temp():
-    """Give the run the temp memory that this board's kernels prefer, if the heap has it."""
+    """Use the temp memory that this board's kernels prefer, if the heap has it."""
     try:
         one = runner.Run(sections, job.settings(sections["settings"]))
         one.method.load(one.program, one.name, one.pack_weights, one.data_map)

@@ -1,1 +1,1 @@
-"""Define the command line: a thin file a command."""
+"""Define the command line: a thin file for each command."""

@@ -1,6 +1,6 @@
 """Define commands that reject calls that click accepts, and parameter types for files and names.
 
-Rejected are a repeated option, an empty value, and an output that is an input.
+They reject a repeated option, an empty value, and an output that is an input.
 """
 
 import collections
@@ -29,7 +29,7 @@ else:  # older releases of click have no generic types
     _Choice = click.Choice
 
 
-# The option that helps, by code and number of the subject of an error
+# The option that fixes an error, by code and number of the subject
 _OPTIONS = {(MEMORY_ALLOCATION_FAILED, SUBJECTS.index("method pool")): "--pool-size",
             (MEMORY_ALLOCATION_FAILED, SUBJECTS.index("planned buffer")): "--planned-size",
             (MEMORY_ALLOCATION_FAILED, SUBJECTS.index("temp memory")): "--temp-size",
@@ -69,7 +69,7 @@ class OutputFile(click.Path):
 
 
 def did_you_mean(value: object, names: Iterable[str]) -> str:
-    """Return a question with up to three similar names, a space before it; "" without any."""
+    """Return a question with up to three similar names, with a space before it, or ""."""
     names = {name.lower(): name for name in names}
     close = [names[name] for name in difflib.get_close_matches(str(value).lower(), names, 3, 0.6)]
     return f" Did you mean {' or '.join(close)}?" if close else ""
@@ -110,7 +110,7 @@ class Command(click.Command):
         return rest
 
     def _example(self) -> str:
-        """Return the first example of the help, as a sentence; "" without any."""
+        """Return the first example of the help as a sentence, or ""."""
         found = re.search(r"Examples?:\n\s*(.+)", self.help or "")
         return f"For example: {found[1].strip()}" if found else ""
 
@@ -119,7 +119,7 @@ class Command(click.Command):
         try:
             parsed, _, order = self.make_parser(ctx).parse_args(args=args)
         except click.UsageError as error:
-            error.ctx = error.ctx or ctx  # whose usage is shown
+            error.ctx = error.ctx or ctx  # the error shows the usage of this context
             for parameter in self.params:
                 is_its = getattr(error, "option_name", None) in parameter.opts
                 if is_its and "requires an argument" in error.message:
@@ -169,7 +169,7 @@ class Command(click.Command):
                 paths.append((parameter, path))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Add to an error the option that helps, and the program's file if it names no file."""
+        """Add to an error the option that fixes it, and the program's file if it names no file."""
         try:
             return super().invoke(ctx)
         except Error as error:
@@ -183,8 +183,8 @@ class Command(click.Command):
 
 
 def _is_named(message: str, ctx: click.Context) -> bool:
-    """Return whether an error names a file of the call, or begins with a board."""
-    if message.startswith("board at "):  # a connected one
+    """Return True if an error names a file of the call, or begins with a board."""
+    if message.startswith("board at "):  # a connected board
         return True
     passed = [(parameter, value) for parameter in ctx.command.params
               for value in _values(ctx, parameter)]

@@ -59,7 +59,7 @@ def deploy(model: Path, port: str, folder: str | None, to_romfs: bool, files: tu
 
 
 class _Progress:
-    """Bars on stderr: one for each file."""
+    """Show bars on stderr, one for each file."""
 
     def __init__(self, quiet: bool) -> None:
         self._quiet = quiet

@@ -1,4 +1,4 @@
-"""Define picotorch examples: programs for MicroPython, each with its model, to begin from."""
+"""Define picotorch examples: programs for MicroPython, each with its model, as a starting point."""
 
 import ast
 from pathlib import Path
@@ -14,7 +14,7 @@ from ..measure import sizing
 from ..run import running
 
 EXAMPLES_DIR = ROOT / "examples"
-NO_COPY = (".mpy",)  # suffixes of what tests make there
+NO_COPY = (".mpy",)  # suffixes of files that tests write there
 
 
 def names() -> list[str]:

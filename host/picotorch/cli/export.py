@@ -22,7 +22,7 @@ from .command import InputFile, OutputFile, ParamType, command
 
 
 class _Shape(ParamType):
-    """1,3,224,224[:dtype]: an example input."""
+    """Accept an example input: 1,3,224,224[:dtype]."""
 
     name = "1,3,224,224[:DTYPE]"
 

@@ -171,7 +171,7 @@ def _opened(data: bytes, path: Path | str) -> Program:
 
 
 def _read_frozen(texts: tuple[str, ...]) -> list[tuple[str, bytes]]:
-    """Return the name and bytes of each --frozen-model."""
+    """Read the name and the bytes of each --frozen-model."""
     try:
         named = [parse_frozen(text) for text in texts]
     except ValueError as error:

@@ -1,6 +1,6 @@
 """Define the command line.
 
-A command's module is imported for this command only: an import of all takes longer than most runs.
+A command's module is imported only for this command, because importing all takes longer than most runs.
 """
 
 import contextlib
@@ -29,7 +29,7 @@ INTERRUPTED = 130
 
 _SHELLS = ("bash", "zsh", "fish")
 
-# Where commands are: the module, and the function in it.
+# For each command: its module, and the function in it.
 _COMMANDS = {
     "advise": ("advise", "advise"),
     "boards": ("boards", "boards_command"),
@@ -64,7 +64,7 @@ class _Group(click.Group):
 
     def resolve_command(self, ctx: click.Context,
                         args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest names that are similar to one that is not a command."""
+        """Suggest similar names for a name that is not a command."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
@@ -171,7 +171,7 @@ def _drop_output() -> None:
 
 
 def _colour() -> bool | None:
-    """Return False where NO_COLOR is set (no-color.org), else None: on a terminal only."""
+    """Return False if NO_COLOR is set (no-color.org), else None: colours on a terminal only."""
     return False if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" else None
 
 
@@ -229,7 +229,7 @@ def _prepare_output() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line: exits with 0, 1 for an error, 2 for wrong usage, 130 for a signal."""
+    """Run the command line. Exit with 0, 1 for an error, 2 for wrong usage, 130 for a signal."""
     arguments = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in arguments
     status = INTERRUPTED

@@ -28,7 +28,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])  # of a command
 
 
 class Quantity(ParamType):
-    """A number with a unit, as a function of quantities reads it."""
+    """Accept a number with a unit, in the notation of a function of quantities."""
 
     def __init__(self, name: str, parse: Callable[[str], float]) -> None:
         self.name = name
@@ -42,7 +42,7 @@ class Quantity(ParamType):
 
 
 class Bytes(Quantity):
-    """65536, 64K, 1M: bytes, at most `most`."""
+    """Accept bytes such as 65536, 64K or 1M, at most `maximum`."""
 
     def __init__(self, maximum: int = LIMIT, parse: Callable[[str], int] = parse_bytes) -> None:
         super().__init__("BYTES", parse)
@@ -56,11 +56,11 @@ class Bytes(Quantity):
 
 
 CLOCK = Quantity("CLOCK", parse_clock)
-MEMORY = Bytes(1 << 32, parse_memory)  # of a chip: what a core can address
+MEMORY = Bytes(1 << 32, parse_memory)  # of a chip; a core can address no more
 
 
 class ChipName(ParamType):
-    """A chip of boards/chips.toml."""
+    """Accept a chip of boards/chips.toml."""
 
     name = "CHIP"
 
@@ -79,7 +79,7 @@ class ChipName(ParamType):
 
 
 class Core(Choice):
-    """A core of chips.CORES, by any of its usual names."""
+    """Accept a core of chips.CORES, by any of its usual names."""
 
     def __init__(self) -> None:
         super().__init__(chips.CORES)
@@ -89,7 +89,7 @@ class Core(Choice):
 
 
 class PlannedSize(ParamType):
-    """I=N: N bytes for planned buffer I."""
+    """Accept I=N: N bytes for planned buffer I."""
 
     name = "I=N"
 
@@ -111,7 +111,7 @@ class PlannedSize(ParamType):
 
 
 class Listen(ParamType):
-    """pty or tcp:PORT."""
+    """Accept pty or tcp:PORT."""
 
     name = "pty|tcp:PORT"
 
@@ -123,7 +123,7 @@ class Listen(ParamType):
 
 
 class InputSizes(ParamType):
-    """I=2,3: sizes 2, 3 of input I."""
+    """Accept I=2,3: sizes 2, 3 of input I."""
 
     name = "I=2,3"
 
@@ -140,7 +140,7 @@ class InputSizes(ParamType):
 
 
 class Bounded(click.FloatRange):
-    """A number between bounds, and not nan."""
+    """Accept a number between bounds that is not nan."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = super().convert(value, param, ctx)
@@ -150,7 +150,7 @@ class Bounded(click.FloatRange):
 
 
 class Level(Choice):
-    """size, balanced or speed, as an Optimize."""
+    """Accept size, balanced or speed, and convert it to an Optimize."""
 
     def __init__(self) -> None:
         super().__init__(list(LEVELS))
@@ -160,7 +160,7 @@ class Level(Choice):
 
 
 class BackendClass(ParamType):
-    """[NAME=]MODULE:CLASS as (name, class); the module is imported as from the working folder."""
+    """Accept [NAME=]MODULE:CLASS as (name, class); import the module as from the working folder."""
 
     name = "[NAME=]MODULE:CLASS"
 
@@ -173,7 +173,7 @@ class BackendClass(ParamType):
         sys.path.insert(0, "")
         try:
             return name or class_name, getattr(importlib.import_module(module), class_name)
-        except Exception as error:  # whatever the module does
+        except Exception as error:  # the module may raise anything
             self.fail(f"{value}: {type(error).__name__}: {error}", param, ctx)
         finally:
             sys.path.remove("")
@@ -187,7 +187,7 @@ def _register(ctx: click.Context, param: click.Parameter,
             register_backend(name, backend())
         except Error as error:
             raise click.BadParameter(str(error), ctx, param) from None
-        except Exception as error:  # whatever the class does
+        except Exception as error:  # the class may raise anything
             raise click.BadParameter(f"{name}: {type(error).__name__}: {error}", ctx, param) from None
         ctx.call_on_close(lambda name=name: unregister_backend(name))
 
@@ -255,7 +255,7 @@ def threads(command: _Function) -> _Function:
 
 
 def size(name: str, default: int, text: str) -> Callable[[_Function], _Function]:
-    """Return an option for bytes; None without it, for Request's default."""
+    """Return an option for bytes. Without the option the value is None, for Request's default."""
     return click.option(name, type=Bytes(), metavar="N",
                         help=f"{text}  [default: {default} on the host, all of an emulated board, with "
                         "--port what the method needs]")
@@ -290,7 +290,7 @@ def boards(names: Sequence[str], text: str) -> Callable[[_Function], _Function]:
 
 
 def _given() -> dict[str, str]:
-    """Return the options on the command line by the names of their parameters."""
+    """Return the options of the command line by the names of their parameters."""
     ctx = click.get_current_context()
     return {parameter.name: max(parameter.opts, key=len) for parameter in ctx.command.params
             if parameter.name is not None
@@ -298,21 +298,21 @@ def _given() -> dict[str, str]:
 
 
 def refuse_others(allowed: set[str], what: str) -> None:
-    """Raise UsageError for options that the user gave and that do not go with `what`."""
+    """Raise UsageError for options of the user that do not go with `what`."""
     for name, option in _given().items():
         if name not in allowed:
             raise click.UsageError(f"{option} does not go with {what}")
 
 
 def refuse(names: set[str], why: str) -> None:
-    """Raise UsageError for options of these parameters that the user gave: they have no effect."""
+    """Raise UsageError if the user gave options of these parameters, which have no effect."""
     for name, option in _given().items():
         if name in names:
             raise click.UsageError(f"{option} {why}")
 
 
 def run_request(command: Callable[..., None]) -> Callable[..., None]:
-    """Pass the options that are fields of RunRequest as one, before the others."""
+    """Pass the options that are fields of RunRequest as one argument, before the others."""
     fields = {field.name for field in dataclasses.fields(RunRequest)}
 
     @functools.wraps(command)
@@ -324,13 +324,13 @@ def run_request(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_threads(request: RunRequest) -> None:
-    """Raise UsageError for threads anywhere but on the twin."""
+    """Raise UsageError for threads on a board: only the twin has threads."""
     if request.threads > 1 and request.target != HOST:
         raise click.UsageError("--threads is for the twin: leave out --board and --port")
 
 
 def check_timeout(timeout: float | None, port: str | None) -> None:
-    """Raise UsageError for a time to wait where no connected board answers."""
+    """Raise UsageError for a timeout without a connected board, whose answers it limits."""
     if timeout is not None and port is None:
         raise click.UsageError("--timeout is for a connected board: give --port")
 

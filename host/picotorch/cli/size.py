@@ -93,7 +93,7 @@ def size(request: RunRequest, chips: tuple[Chip, ...], ram: int | None, flash: i
 
 
 def _without_hint(board: OnBoard) -> OnBoard:
-    """Return the report of a board, without a message if each model has a firmware of its own there."""
+    """Return the report of a board, without the message if each model has its own firmware there."""
     if board.built or load_board(board.board).full_firmware:
         return board
     return dataclasses.replace(board, message="")

@@ -34,19 +34,19 @@ from .report import Compiled, CompiledMethod, CompiledModel, Memories
 
 _DIRT = 0x7F  # a large number in every dtype
 HasRoom = Callable[[Sequence[Memories]], bool]  # of the needs of methods
-_GAIN = 0.05  # share of a run's cycles: for less, a C project has the minimum temp memory
+_GAIN = 0.05  # share of a run's cycles; if the gain is smaller, a C project has the minimum temp memory
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
     """The work of picotorch compile: one .ptm file, or a C project with all models.
 
-    With `folder` the job writes a C project, else it writes the only model to `output`, by default its
-    name with .ptm.
+    With `folder` the job writes a C project, else it writes the only model to `output`, by default the
+    model's name with .ptm.
 
     models: .pte files. data: .ptd files. names: of the models in the C project, by default their files'
-    names. target: the chip or board to fit; core: used without target. optimize, int8_io,
-    keep_plan: see the options of the command. memory_map: a file for a drawing of the planned memory.
+    names. target: the chip or board to fit. core: used without target. optimize, int8_io, keep_plan:
+    see the options of the command. memory_map: a file for a drawing of the planned memory.
     """
 
     models: Sequence[Path]
@@ -108,7 +108,7 @@ def compile_models(job: Job, tell: Callable[[str], None] | None = None) -> Compi
 
 def _write_project(job: Job, core: str, names: Sequence[str], programs: Sequence[bytes],
                    ptms: Sequence[Ptm], models: Sequence[CompiledModel]) -> list[str]:
-    """Write a C project, and return the files that the user had changed, which were kept."""
+    """Write a C project, and return the files that were kept because the user had changed them."""
     assert job.folder is not None
     board = job.target.name if isinstance(job.target, Board) else fitting.board_with(core).name
     kept: list[str] = c_project.write([
@@ -123,8 +123,8 @@ def _write_project(job: Job, core: str, names: Sequence[str], programs: Sequence
 class _Compiling:
     """Compile the models of a job, one after the other.
 
-    ptms, models: the finished ones. has_room: whether the target has room for methods with these
-    needs, None if there is no limit.
+    ptms, models: the finished ones. has_room: returns True if the target has room for methods with
+    these needs; None without a limit.
     """
 
     def __init__(self, job: Job, core: str, data: list[bytes], program_bytes: int) -> None:
@@ -167,10 +167,10 @@ class _Compiling:
         return [_method(model, ptm.data, self.data, method, self.core) for method in ptm.methods]
 
     def _has_min_temp(self, model: bytes, ptm: Ptm, name: str, steps: Steps) -> bool:
-        """Return whether the methods have the minimum temp memory.
+        """Return True if the methods have the minimum temp memory.
 
-        True if the target has no room for more beside the models before, or if without a target more
-        temp memory gains little.
+        They do if the target has no room for more, beside the models before. Without a target they do
+        if more temp memory gains little.
         """
         if self._scratch != "fitting":
             return self._scratch == "min"
@@ -182,7 +182,7 @@ class _Compiling:
             return not _gains_by_temp(ptm, name, self.core, methods)
 
     def _max_bytes(self, others: int, ptm: Ptm) -> int | None:
-        """Return the maximum bytes of a .ptm file of this core, beside others; None if unknown."""
+        """Return the maximum bytes of a .ptm file of this core beside others, or None if unknown."""
         library = fit_check.library_of([ptm.data], self.core)
         maximum = fit_check.max_bytes(self.job.target, bool(self.job.folder), library)
         return maximum and maximum - others
@@ -199,9 +199,9 @@ def _method(model: bytes, ptm: bytes, data: list[bytes], method: str, core: str)
 
 
 def _plan(model: bytes, name: str, int8_io: bool) -> tuple[bytes, list[str]]:
-    """Return the program with a smaller memory plan, or a message if it cannot be planned.
+    """Return the program with a smaller memory plan, or a message if ExecuTorch cannot plan it.
 
-    ExecuTorch's exporter plans it.
+    ExecuTorch's exporter plans the memory.
     """
     try:
         return replan.export_file(model, name, int8_io)[0], []
@@ -212,7 +212,7 @@ def _plan(model: bytes, name: str, int8_io: bool) -> tuple[bytes, list[str]]:
 
 
 def _need(program: Program, data: list[bytes], name: str) -> Memories:
-    """Measure the bytes of each memory that a method needs."""
+    """Return the bytes of each memory that a method needs."""
     report = load_with_exact_memories(program, name, False, twin.open_data(data)).memory_report()
     return Memories(report["method_pool"]["used"], [one["used"] for one in report["planned"]],
                     report["temp"]["used"], unplanned_bytes(program.method_meta(name)))
@@ -231,9 +231,9 @@ def fastest_temp(file: bytes, method: str, core: str | None, minimum: int,
 
 
 def _gains_by_temp(ptm: Ptm, name: str, core: str, methods: list[CompiledMethod]) -> bool:
-    """Return whether the fastest temp memory saves _GAIN of the cycles.
+    """Return True if the fastest temp memory saves _GAIN of the cycles.
 
-    True if no board can measure it.
+    The result is True if no board can measure it.
     """
     if not any(method.temp_fastest > method.min_temp for method in methods):
         return False
@@ -268,7 +268,7 @@ def _with_fastest_temp(method: CompiledMethod) -> CompiledMethod:
 
 
 def _preferred(methods: Sequence[CompiledMethod], min_temp: bool) -> list[Memories]:
-    """List the needs of methods, with the minimum temp memory or that with which they are fastest."""
+    """List the needs of methods, with the minimum or the fastest temp memory."""
     return [method.after if min_temp else _with_fastest_temp(method).after for method in methods]
 
 
@@ -276,7 +276,7 @@ def _run(file: bytes, data: list[bytes], name: str, method: str, values: list[An
          need: Memories) -> Result:
     """Run a method twice on the twin, in memories of the sizes that it needs.
 
-    Planned memory is not zero before: loading has to clear what needs it.
+    Planned memory is not zero before, since a load has to clear the bytes that need it.
     """
     return twin.run(Request(file, name, values, method, need.method_pool, temp_size=need.temp,
                             data=data, further=[values], planned_fill=_DIRT))

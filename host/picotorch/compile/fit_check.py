@@ -1,4 +1,4 @@
-"""Check if a chip or a board has room for .ptm files: as files of a runner, or in a C project."""
+"""Check that a chip or a board has room for .ptm files, as files of a runner or in a C project."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ def library_of(ptms: Sequence[bytes], core: str) -> dict[str, Any] | None:
 
     "flash" and "stack" are of library and kernels in a C project of compiled methods, without main.c
     and start-up. "firmware" is the flash of picotorch's small firmware with MicroPython and these
-    kernels. None without any objects.
+    kernels. Returns None without any objects.
     """
     board = fitting.reference_board(core)
     if board is None:
@@ -49,9 +49,9 @@ def _is_static(meta: MethodMeta) -> bool:
 
 
 def max_bytes(target: Board | Chip | None, in_c: bool, library: dict[str, Any] | None) -> int | None:
-    """Return the maximum size of the .ptm files in bytes; None if the flash is unknown.
+    """Return the maximum size of the .ptm files in bytes, or None if the flash is unknown.
 
-    If the size of the library is unknown, the result is an upper bound.
+    The result is an upper bound if the size of the library is unknown.
     """
     if target is None:
         return None
@@ -62,10 +62,10 @@ def max_bytes(target: Board | Chip | None, in_c: bool, library: dict[str, Any] |
 
 
 def has_room(target: Board | Chip, in_c: bool, needs: Sequence[Memories]) -> bool:
-    """Return whether the RAM of a target has room for methods.
+    """Return True if the RAM of a target has room for methods.
 
-    A C project or a chip needs all at a time. A board's firmware runs each by itself, in its temp
-    memory.
+    A C project or a chip needs all methods at a time. A board's firmware runs each method by itself, in
+    its temp memory.
     """
     if isinstance(target, Board) and not in_c:
         return all(need.temp <= target.arenas["temp"].size for need in needs)
@@ -81,9 +81,9 @@ def _memories(needs: Sequence[Memories]) -> dict[str, int]:
 
 def fit(target: Board | Chip, in_c: bool, library: dict[str, Any] | None, sizes: Sequence[int],
         needs: Sequence[Memories]) -> dict[str, Any]:
-    """Return {"fits": None if an unknown part decides it, "lacks": the reason if it does not}.
+    """Return {"fits": None if it depends on an unknown part, "lacks": the reason if it is False}.
 
-    sizes: bytes of the .ptm files; needs: of each method.
+    sizes: bytes of the .ptm files. needs: of each method.
     """
     if isinstance(target, Board) and not in_c:
         lacks = _lacking(target, library, sizes[0], needs)
@@ -96,7 +96,7 @@ def fit(target: Board | Chip, in_c: bool, library: dict[str, Any] | None, sizes:
 
 
 def _chip(target: Board | Chip) -> Chip:
-    """Return the chip that a C project for a board uses: code and job share one flash if they touch."""
+    """Return the chip that a C project for a board uses. Adjacent code and job share one flash."""
     if isinstance(target, Chip):
         return target
     code = target.flash_of_project()
@@ -105,9 +105,9 @@ def _chip(target: Board | Chip) -> Chip:
 
 
 def _is_certain(board: Board, library: dict[str, Any] | None, size: int) -> bool:
-    """Return whether a .ptm file fits beside the largest firmware of a board that it needs.
+    """Return True if a .ptm file fits beside the largest firmware that it may need on a board.
 
-    The memory that it lacks is found with the smallest: the library alone.
+    _lacking() names the missing memory for the smallest firmware, the library alone.
     """
     if not board.job_follows_code:
         return True
@@ -117,7 +117,7 @@ def _is_certain(board: Board, library: dict[str, Any] | None, size: int) -> bool
 
 def _lacking(board: Board, library: dict[str, Any] | None, size: int,
              needs: Sequence[Memories]) -> str:
-    """Name the memories of a board's firmware that are too small for a .ptm file; "" if none is."""
+    """Name the memories of a board's firmware that are too small for a .ptm file, or return ""."""
     available = max_bytes(board, False, library)
     memories = [{"pool": (need.method_pool, board.arenas["pool"].size),
                  **sizing.planned_arenas(board, need.planned, [need.unplanned]),

@@ -1,8 +1,8 @@
 """Choose the calls whose weights a .ptm file stores packed for the core's kernels.
 
 Packed weights need two to four times the bytes of plain ones, and do not speed up every layer. An
-emulated board counts the instructions of each call with and without; the estimate of their cycles
-decides.
+emulated board counts the instructions of each call with and without packed weights, and the estimate of
+their cycles decides.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,9 +19,9 @@ from ..measure.profiling import ProfiledInstruction
 from .ptm_writer import Ptm, compile_ptm
 from .report import Cost, PackedWeights
 
-Rows = dict[tuple[str, int], ProfiledInstruction]  # of a profile, by method and instruction
+Rows = dict[tuple[str, int], ProfiledInstruction]  # rows of a profile, by method and instruction
 
-MIN_GAIN = 0.03  # of the cycles of a call, and of a whole run
+MIN_GAIN = 0.03  # share of the cycles of a call, and of a whole run
 
 
 def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
@@ -29,12 +29,12 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
            min_gain: float = MIN_GAIN) -> tuple[Ptm, PackedWeights]:
     """Choose which calls of a program have packed weights; return the .ptm file and the choice.
 
-    A call has packed weights if these save more than min_gain of its cycles, and together that much of
-    a run.
+    A call has packed weights if these save more than min_gain of its cycles. Together they have to save
+    this share of a run.
 
-    min_temp: measure with the default temp memory, not with all of the board. max_size: the maximum of
-    the file in bytes, a function of the file without packed weights; None if unknown. If no board can
-    measure, all eligible calls have them.
+    min_temp: measure with the default temp memory, not with all temp memory of the board. max_size: a
+    function of the file without packed weights that returns the maximum bytes of the file, or None if
+    unknown. If no board can measure, all eligible calls have packed weights.
     """
     full, plain = compile_ptm(program, data, core), compile_ptm(program, data)
     maximum = max_size(plain)
@@ -46,7 +46,7 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
     cycles = [{key: row.cost for key, row in each.items()} for each in rows]
     gains = {key: cycles[1][key] - cycles[0][key] for key in cycles[0] if key in _packed_sizes(full)}
     gainful = {key for key, gain in gains.items() if gain > min_gain * cycles[1][key]}
-    # The last of these to leave out is that with the most gain for its bytes.
+    # The last call to lose its packed weights is the one with the most gain for its bytes.
     kept = sorted(gainful, key=lambda key: (gains[key] / _packed_sizes(full)[key], key))
     ptm = plain
     while kept and sum(gains[key] for key in kept) >= min_gain * sum(cycles[1].values()):
@@ -100,6 +100,6 @@ def _report(selected: Ptm, full: Ptm, plain: Ptm, rows: Sequence[Rows],
 
 
 def _sum(counts: Iterable[int]) -> int | None:
-    """Return the sum, None of nothing."""
+    """Return the sum of counts, or None without counts."""
     counts = list(counts)
     return sum(counts) if counts else None

@@ -29,7 +29,7 @@ CData: TypeAlias = Any  # a struct of C, or a pointer, of cffi
 
 
 def is_call(instruction: CData) -> bool:
-    """Return whether it calls a kernel, with a shortcut in the high bits or not."""
+    """Return True if an instruction calls a kernel. Its high bits may select a variant."""
     kind: int = instruction.op & 15
     return kind in (lib.PT_OP_KERNEL_CALL, lib.PT_OP_DYNAMIC_CALL)
 
@@ -67,7 +67,7 @@ class Loaded:
         first = self.record.values
         self.tensors = self._values(first, self.record.n_values)
         self.variables = self._values(first + 4 * self.record.n_values, self.record.n_variables)
-        # the first memory behind the planned
+        # the first memory behind planned memory
         self.externals: int = lib.PT_MEMORY_PLANNED + self.m.n_planned
         of, number = self.meta.program.library, self.meta.plan
         self.named = {value: TensorInfo(of.tensor(number, VALUES, value)).name()
@@ -78,15 +78,15 @@ class Loaded:
         return {first + 4 * i: values[i] for i in range(count)}
 
     def at(self, reference: int) -> CData:
-        """Return the address that a reference stands for."""
+        """Return the address of a reference."""
         return self.c.memory[memory_of(reference)] + position_of(reference)
 
     def bytes(self, reference: int, size: int) -> bytes:
-        """Return the bytes that a reference stands for."""
+        """Return the bytes at a reference."""
         return bytes(ffi.buffer(self.at(reference), size)) if size else b""
 
     def nbytes(self, value: CData) -> int:
-        """Return the bytes of a tensor, now."""
+        """Return the present bytes of a tensor."""
         sizes = ffi.cast("int32_t *", self.at(value.sizes))
         elements: int = lib.pt_product(sizes, value.flags & lib.PT_VALUE_RANK)
         size: int = lib.pt_element_size(value.type)
@@ -117,7 +117,7 @@ class Loaded:
             position += 4 + 4 * one.n_args
 
     def instructions_with_values(self) -> Iterator[tuple[CData, list[int]]]:
-        """Yield the instructions with only those arguments that are values."""
+        """Yield the instructions with only the arguments that are values."""
         for one, args in self.instructions():
             yield one, args[:1] if one.op == lib.PT_OP_JUMP_FALSE else args
 
@@ -129,7 +129,7 @@ class Loaded:
                 for i in range(lib.pt_list_length(self.c, reference))] if is_list else []
 
     def tensors_of(self, references: list[int]) -> list[int]:
-        """Return the references of the tensors that these are, or that they list."""
+        """Return the references of the tensors among these references, and in lists among them."""
         return [one for reference in references for one in (reference, *self.items(reference))
                 if one in self.tensors]
 
@@ -142,7 +142,7 @@ class Loaded:
 
     @functools.cached_property
     def used(self) -> set[int]:
-        """Return the references of the tensors that something names."""
+        """Return the references of the tensors that a record names."""
         return self.named_by_index | {one for _, args in self.instructions_with_values()
                                       for one in self.tensors_of(args)}
 
@@ -155,7 +155,7 @@ class Loaded:
         return [library.value(number, what, i) for i in range(count)]
 
     def entries(self, what: int) -> list[int]:
-        """Return the indexes of the inputs or outputs; of a list of tensors those of its items."""
+        """Return the indexes of the inputs or outputs, with a list of tensors replaced by its items."""
         found = []
         for value, item in self.signature(what):
             if item.type in (lib.PT_TYPE_TENSOR_LIST, lib.PT_TYPE_OPTIONAL_TENSOR_LIST):
@@ -169,7 +169,7 @@ class Loaded:
     def packed(self) -> tuple[dict[int, builtins.bytes], dict[int, int]]:
         """Return the packed bytes that loops read instead of arguments, by number of instruction.
 
-        Each has a bit for an argument that the loops read in packed form only.
+        Each has a bit for an argument that the loops read only in packed form.
         """
         if not self.c.packed:
             return {}, {}
@@ -183,7 +183,10 @@ class Loaded:
         return chunks, {i: use for i, use in enumerate(uses) if use is not None and i in chunks}
 
     def _uses(self) -> list[int | None]:
-        """Call the check of each instruction; return the bits, None if loops read the arguments."""
+        """Call the check of each instruction, and return the bits.
+
+        None if loops read the plain arguments.
+        """
         c, found = self.c, []
         c.packs = True
         lib.pt_start(c)
@@ -197,7 +200,7 @@ class Loaded:
 
 
 def load(program: Program, name: str, data_map: DataMap | None, core: str | None) -> Loaded:
-    """Load a method in memories that are large enough, and let the kernels of a core pack weights."""
+    """Load a method in sufficient memories, and let the kernels of a core pack weights."""
     meta = program.method_meta(name)
     if meta.num_backends():
         raise fail(NOT_SUPPORTED, "a method with delegates cannot be compiled", name,

@@ -1,7 +1,7 @@
-"""Write .ptm files: methods of a program as loading makes them (kernels/core/format/ptm.h).
+"""Write .ptm files: methods of a program in their loaded form (kernels/core/format/ptm.h).
 
-Each method is loaded on the twin. The records that loading wrote to the pool become records of the
-file: references to the program, to data files and to the pool become references to the file, and the
+Each method is loaded on the twin. The records that the load wrote to the pool become records of the
+file. References to the program, to data files and to the pool become references to the file. The
 numbers, strings and lists of the program's tables become records.
 """
 
@@ -25,8 +25,8 @@ _MAX_METHODS = 255
 _RECORD = struct.Struct("<IIIHBB")  # pt_value
 _INITIAL = struct.Struct("<III")  # pt_ptm_initial
 _Content = tuple[str, int, Any]  # of a constant: "number", "bytes", "records" or "entries"; type; value
-_Key = tuple[_Content, int]  # and its index
-_NO_INDEX = 1 << 16  # of a constant that instructions share, until it gets one behind the program's
+_Key = tuple[_Content, int]  # a constant and its index
+_NO_INDEX = 1 << 16  # of a constant that instructions share, until it gets one behind the others
 
 
 @dataclass
@@ -44,8 +44,9 @@ class Part:
 class Ptm:
     """The bytes of a .ptm file, and the choices in it.
 
-    methods: names. can_pack: for each method the bytes of packed weights for the core's kernels,
-    stored or not, by the instruction. calls_packed: how many instructions have them stored.
+    methods: names. can_pack: for each method, {instruction: bytes} of the packed weights that the
+    core's kernels can use, stored or not. calls_packed: number of instructions with stored packed
+    weights.
     """
 
     data: bytes
@@ -64,7 +65,7 @@ class _Data:
         self._offsets: dict[bytes, int] = {}
 
     def add(self, data: bytes, kind: str) -> int:
-        """Return the offset of bytes from where the data begins."""
+        """Return the offset of bytes from the beginning of the data."""
         data = bytes(data)
         if data not in self._offsets:
             self._bytes += bytes(-len(self._bytes) % _ALIGNMENT)
@@ -80,7 +81,7 @@ class _Data:
 class _Tables:
     """The part of a .ptm file before its data: words and bytes, each at a multiple of 4.
 
-    An offset into the data is unknown until all tables exist: it is written at the end.
+    An offset into the data is unknown until all tables exist, so it is written at the end.
     """
 
     def __init__(self, start: int) -> None:
@@ -123,7 +124,7 @@ class _Tables:
 
 
 def _string(text: bytes) -> tuple[int, bytes]:
-    """Return length, bytes and a terminating zero of a string, which MicroPython shows in place."""
+    """Return length, bytes and a terminating zero of a string. MicroPython uses it in place."""
     return len(text), text + b"\0"
 
 
@@ -139,9 +140,9 @@ class _Method:
         """
         self._of, self._tables, self._data = method, tables, data
         self._temp = temp
-        # numbers among the file's records, set when all exist
+        # numbers among the file's records, set when all records exist
         self._constants: dict[_Key, int] = {}
-        # reference to a record of the pool -> number among the file's
+        # reference to a record of the pool -> number among the file's records
         self._numbers: dict[int, int] = {}
         self._keys: dict[int, _Key] = {}  # by the reference to a list, or to a value of the program
         self._variables = {one: i for i, one in enumerate(method.variables)}
@@ -150,7 +151,7 @@ class _Method:
         kept = [i for i in packed if keep is None or i in keep]
         self._packed = {i: packed[i] for i in kept}
         self._replaced = {i: replaced[i] for i in kept}
-        self._left_out: set[int] = set()  # references to tensors whose bytes are left out
+        self._left_out: set[int] = set()  # references to tensors whose bytes are omitted
 
     def calls_packed(self) -> int:
         return len(self._packed)
@@ -159,7 +160,7 @@ class _Method:
         return bool(self._left_out)
 
     def write(self) -> int:
-        """Return the position of its pt_ptm_method."""
+        """Write the method, and return the position of its pt_ptm_method."""
         of, tables = self._of, self._tables
         self._left_out = self._find_left_out()
         self._keep()
@@ -178,12 +179,12 @@ class _Method:
         self._write_values()
         return self._write_method()
 
-    # ---- tensors: which have a record, and which have bytes
+    # ---- tensors with records, and tensors with bytes
 
     def _find_left_out(self) -> set[int]:
-        """Return the references of the constants that are read in packed form only.
+        """Return the references of the constants that are only read in packed form.
 
-        Of a call all or none are left out: if one is stored, the loops may read the plain ones.
+        A call omits all of its constants or none: if one is stored, the loops may read the plain ones.
         """
         of, others = self._of, set(self._of.named_by_index)
         calls = []
@@ -201,7 +202,7 @@ class _Method:
     def _keep(self) -> None:
         """Find the tensors that get a record.
 
-        Tensors that differ only in their index share one, unless the index names them.
+        Tensors that differ only in their index share a record, unless something refers to the index.
         """
         of = self._of
         same = {one: self._same(one, value) for one, value in of.tensors.items() if one in of.used}
@@ -214,7 +215,7 @@ class _Method:
         self._numbers = {one: numbers.get(one, numbers[first[what]]) for one, what in same.items()}
 
     def _same(self, one: int, value: CData) -> Hashable:
-        """Return a key that is equal for tensors that can share one record; dynamic ones share none."""
+        """Return a key that is equal for tensors that can share one record. Dynamic ones share none."""
         of, rank = self._of, value.flags & lib.PT_VALUE_RANK
         if value.flags & lib.PT_VALUE_DYNAMIC:
             return one
@@ -229,7 +230,7 @@ class _Method:
     # ---- constants: numbers, strings and lists
 
     def _add(self, content: _Content, index: int = _NO_INDEX) -> _Key:
-        """Add a constant; one with an index stands by itself."""
+        """Add a constant. A constant with an index is not shared."""
         key = (content, index)
         self._constants.setdefault(key, 0)
         return key
@@ -271,7 +272,7 @@ class _Method:
         raise fail(NOT_SUPPORTED, f"an argument of KernelTypes {kind}", self._of.meta.name())
 
     def _add_signature(self, index: int) -> None:
-        """Return an input, output or item of one that is not a tensor: it keeps its index."""
+        """Return an input, output or item of one that is not a tensor. It keeps its index."""
         if index in self._by_index:
             return
         item = self._of.value(index)
@@ -300,7 +301,7 @@ class _Method:
             self._add(("entries", other, tuple(entries)), index)
 
     def _sort_constants(self) -> None:
-        """Sort constants: first the ones with an index, by the index."""
+        """Sort constants: first those with an index, by the index."""
         order = sorted(self._constants, key=lambda key: key[1])
         self._constants = {key: len(self._kept) + i for i, key in enumerate(order)}
         self._constants_by_index = {key[1]: number for key, number in self._constants.items()}
@@ -377,7 +378,7 @@ class _Method:
                                           value.flags))
 
     def _write_instructions(self) -> int:
-        """Return the position of the first."""
+        """Write the instructions, and return the position of the first one."""
         rows = [(one, args) for one, args in self._of.instructions()]
         position = first = len(self._tables)
         starts = []
@@ -395,7 +396,7 @@ class _Method:
         return first
 
     def _write_packed(self) -> int:
-        """Write the table of packed weights; return the reference to it, 0 for none."""
+        """Write the table of packed weights, and return the reference to it, or 0."""
         if not self._packed:
             return 0
         at = self._tables.add(bytes(4 * self._of.record.n_instructions))
@@ -405,7 +406,7 @@ class _Method:
         return make_ref(lib.PT_MEMORY_PTM, at)
 
     def _write_initial(self) -> int:
-        """Return the position of the vector of pt_ptm_initial."""
+        """Write the vector of pt_ptm_initial, and return its position."""
         zeros = uninitialized_reads.zeros(self._of)
         values = uninitialized_reads.initial_values(self._of)
         tables = self._tables
@@ -418,7 +419,7 @@ class _Method:
         return at
 
     def _write_scratch_ranges(self) -> int:
-        """Return the position of the pt_idle_scratch of each instruction; 0 for none."""
+        """Write the pt_idle_scratch of each instruction, and return the position, or 0."""
         rows = [struct.pack("<II", make_ref(memory, position), size)
                 for memory, position, size in self._temp.ranges]
         return self._tables.add(b"".join(rows)) if rows else 0
@@ -454,10 +455,10 @@ class _Method:
 
 def compile_ptm(model: bytes, data: Sequence[bytes] = (), core: str | None = None,
                   keep: dict[str, set[int]] | None = None) -> Ptm:
-    """Compile all methods of a program's bytes, and its data files, to an Image.
+    """Compile all methods of a program's bytes, and its data files, to a Ptm.
 
-    core: whose kernels pack weights, cortex-m4 for instance; None for none. keep: by method, the
-    instructions whose packed weights are stored; None for all. Raises Error.
+    core: the core whose kernels use packed weights, for instance cortex-m4; None for none. keep: by
+    method, the instructions whose packed weights are stored; None for all. Raises Error.
     """
     program, data_map = twin.open_program(model), twin.open_data(list(data))
     ptm = Ptm(b"", Part())
@@ -498,7 +499,7 @@ def compile_ptm(model: bytes, data: Sequence[bytes] = (), core: str | None = Non
 
 
 def sums(data: bytes) -> tuple[int, int]:
-    """Return the two checksums of words."""
+    """Return the two checksums of data."""
     total = totals = 0
     for (word,) in struct.iter_unpack("<I", data):
         total = total + word & 0xFFFFFFFF
@@ -507,7 +508,7 @@ def sums(data: bytes) -> tuple[int, int]:
 
 
 def _finish(tables: bytes, data: bytes, core: int, count: int) -> bytes:
-    """Join header, tables and data."""
+    """Join header, tables and data into a file."""
     rest = struct.pack("<HBB", lib.pt_operator_count(), core, count)
     start = ffi.offsetof("pt_ptm_header", "operators")
     tables = tables[:start] + rest + tables[start + len(rest) :]

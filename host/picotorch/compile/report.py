@@ -9,7 +9,7 @@ from ..host.request import Estimate
 
 @dataclass(frozen=True)
 class Memories(Report):
-    """Bytes of each memory that a method needs. unplanned: of inputs and outputs outside of them."""
+    """Bytes of each memory that a method needs. unplanned: inputs and outputs outside of these."""
 
     method_pool: int
     planned: list[int]
@@ -19,7 +19,7 @@ class Memories(Report):
 
 @dataclass(frozen=True)
 class Cost(Report):
-    """Bytes of a .ptm file, and instructions and cycles of a run of each method, None if unknown."""
+    """Bytes of a .ptm file; instructions and cycles of a run of each method, None if unknown."""
 
     bytes: int
     instructions: int | None
@@ -30,7 +30,7 @@ class Cost(Report):
 class PackedWeights(Report):
     """The choice of packed weights: `calls` of the `can` eligible calls have them.
 
-    selected: "all", "some" or "none" of the eligible calls. all, none: the cost of these choices.
+    selected: "all", "some" or "none" of the eligible calls. all, none: the cost of these two choices.
     message: the reason if nothing was measured.
     """
 
@@ -53,7 +53,7 @@ class OtherTemp(Report):
 
 @dataclass(frozen=True)
 class SlowInstruction(Report):
-    """An instruction of a profile, see profiling.ProfiledInstruction."""
+    """An instruction of a profile, with the fields of profiling.ProfiledInstruction."""
 
     index: int
     call: str
@@ -67,9 +67,10 @@ class SlowInstruction(Report):
 class CompiledMethod(Report):
     """A method of a .ptm file.
 
-    constant: it has no instructions. before: needs of the program's method, None if it has none of this
-    name. after: needs of the compiled method. min_temp, temp_fastest: bytes of temp memory that its
-    kernels need, and with which it is fastest; temp_before is the latter of the program.
+    constant: it has no instructions. before: needs of the program's method, None if the program has no
+    method of this name. after: needs of the compiled method. min_temp, temp_fastest: bytes of temp
+    memory that its kernels need, and with which it is fastest. temp_before: temp_fastest of the
+    program.
     """
 
     method: str
@@ -88,9 +89,9 @@ class CompiledMethod(Report):
 class CompiledModel(Report):
     """A .ptm file of all methods of a program.
 
-    flash: bytes by part. packed_weights: None if there was nothing to choose. min_temp: with the
-    minimum temp memory. measured_on: the emulated board that counted; message: the reason if none did.
-    output: the file, or its folder in the C project.
+    flash: bytes by part. packed_weights: None if there was no choice. min_temp: True for the minimum
+    temp memory. measured_on: the emulated board that counted. message: the reason if none did. output:
+    the file, or its folder in the C project.
     """
 
     model: str
@@ -112,7 +113,7 @@ class CompiledModel(Report):
 class Compiled(Report):
     """.ptm files of models, or a C project with them.
 
-    library: see fit_check.library_of. target: the chip or board; fit: whether it has room, see
+    library: see fit_check.library_of. target: the chip or board. fit: whether it has room, see
     fit_check.fit. kept: files of a C project that the user had changed, None for a .ptm file.
     """
 

@@ -1,7 +1,7 @@
 """Find temp memory for calls in planned memory that is idle while they run.
 
-Most calls leave a part of the planned memory unused: it contains no tensor of theirs, and nothing that
-is read later. A call whose temp memory fits there needs no other.
+Most calls leave a part of the planned memory unused: it contains none of their tensors, and no bytes
+that are read later. A call whose temp memory fits there needs no other.
 """
 
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ def find_temp(method: Loaded, others: Sequence[Loaded], kept: Sequence[Area] = (
     """Find temp memory for the instructions of a method.
 
     others: the same method, loaded with other options, which may need more. kept: state of other
-    methods in planned buffers that they may share with this one.
+    methods in planned buffers that they may share with this method.
     """
     scratch_sizes = [_scratch_sizes(one) for one in (method, *others)]
     needed, preferred = ([max(sizes) for sizes in zip(*kind, strict=True)]
@@ -44,14 +44,14 @@ def find_temp(method: Loaded, others: Sequence[Loaded], kept: Sequence[Area] = (
     maximum = max(one.record.scratch for one in (method, *others))
     minimum = max((need for need, idle in zip(needed, ranges, strict=True) if need > idle[2]),
                   default=0)
-    # other calls have as much of the temp memory
+    # the remaining calls share this temp memory
     larger = [idle if min(max(need, wanted), idle[2]) > minimum else _NOWHERE
               for need, wanted, idle in zip(needed, preferred, ranges, strict=True)]
     return Temp(minimum, larger) if any(size for _, _, size in larger) else Temp(maximum)
 
 
 def _scratch_sizes(method: Loaded) -> tuple[list[int], list[int]]:
-    """Return the temp memory that each instruction needs, and the preferred one of any core.
+    """Return the temp memory that each instruction needs, and the maximum that any core prefers.
 
     Both are in bytes.
     """
@@ -75,7 +75,7 @@ def _scratch_sizes(method: Loaded) -> tuple[list[int], list[int]]:
 def _idle_ranges(method: Loaded, kept: Sequence[Area] = ()) -> list[Range]:
     """Return the largest part of planned memory that is idle during each instruction.
 
-    Empty for a method whose instructions or sizes depend on data.
+    The result is empty for a method whose instructions or sizes depend on data.
     """
     rows = list(method.instructions_with_values())
     if method.variables or uninitialized_reads.is_dynamic(method):
@@ -99,10 +99,9 @@ def busy(inputs: Sequence[Area], initial: Sequence[Area],
     """Return the bytes that are busy during each instruction.
 
     Busy bytes are read or written by the instruction, or are read later, in this run or in another.
-
     steps: the reads and writes of each instruction, in the order of execution. initial: bytes that are
-    set before the first run or read after any. Inputs that no instruction overwrites keep their values
-    for the next run.
+    set before the first run, or read after any run. Inputs that no instruction overwrites keep their
+    values for the next run.
     """
     written, kept = _ranges([area for _, areas in steps for area in areas]), _ranges(initial)
     for memory, start, end in inputs:
@@ -126,7 +125,7 @@ def _ranges(areas: Iterable[Area]) -> Ranges:
 
 
 def largest_gap(sizes: dict[int, int], used: Ranges) -> Range:
-    """Return the largest unused range of memories of some sizes, from a multiple of 8 on."""
+    """Return the largest unused range of memories of some sizes, starting at a multiple of 8."""
     largest = _NOWHERE
     for memory, size in sizes.items():
         for start, end in used.missing(memory, 0, size):

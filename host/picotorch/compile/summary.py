@@ -26,7 +26,7 @@ _SLOWEST = 5
 
 
 def measured(model: CompiledModel, ptm: Ptm, core: str, clock_hz: int | None) -> CompiledModel:
-    """Add the time and the slowest instructions of each method, as an emulated board counts them.
+    """Add the time and the slowest instructions of each method, counted by an emulated board.
 
     Without a board of the core the time is estimated from the sizes of the tensors, with the same temp
     memory, and there are no slowest instructions.
@@ -56,14 +56,14 @@ def _conditions(method: CompiledMethod, ptm: Ptm, core: str, temp: int) -> cycle
 
 
 def _other_temp(method: CompiledMethod) -> int | None:
-    """Return the other size of temp memory, None without a choice."""
+    """Return the other size of temp memory, or None without a choice."""
     minimum, fastest = method.min_temp, method.temp_fastest
     return None if minimum == fastest else fastest if method.after.temp == minimum else minimum
 
 
 def _by_size(meta: MethodMeta, method: CompiledMethod, ptm: Ptm, core: str,
              clock_hz: int | None) -> CompiledMethod:
-    """Estimate the figures of _measured."""
+    """Estimate the figures of measured() from the sizes of the tensors."""
     def time(temp: int) -> Estimate | None:
         return by_size.estimate(meta, core, clock_hz, _conditions(method, ptm, core, temp))
 
@@ -89,7 +89,7 @@ def _measured(meta: MethodMeta, method: CompiledMethod, ptm: Ptm, board: Board, 
 
 
 def _with_other_temp(request: Request, board: Board, method: CompiledMethod) -> OtherTemp | None:
-    """Measure a run with the other size of temp memory; None without a choice."""
+    """Measure a run with the other size of temp memory. Return None without a choice."""
     other = _other_temp(method)
     if other is None:
         return None

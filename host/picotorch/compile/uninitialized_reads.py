@@ -11,7 +11,7 @@ Area = tuple[int, int, int]  # memory, start, end
 
 
 class Ranges:
-    """Bytes of some memories, as ranges that neither meet nor touch."""
+    """Bytes of some memories, as ranges that neither overlap nor touch."""
 
     def __init__(self) -> None:
         self._of: dict[int, list[tuple[int, int]]] = {}  # by memory, sorted (start, end)
@@ -62,7 +62,7 @@ def read_before_written(inputs: Iterable[Area],
 
 
 def is_dynamic(method: Loaded) -> bool:
-    """Return whether the instructions that run, or the sizes of tensors, depend on data."""
+    """Return True if the executed instructions, or the sizes of tensors, depend on data."""
     return any(one.op == lib.PT_OP_JUMP_FALSE for one, _ in method.instructions()) or any(
         method.tensors[one].flags & lib.PT_VALUE_DYNAMIC for one in method.used)
 
@@ -77,7 +77,7 @@ def io_areas(method: Loaded) -> tuple[list[Area], list[Area]]:
 
 
 def zeros(method: Loaded) -> list[Area]:
-    """Return the bytes that have to be zero: all planned memory of a dynamic method."""
+    """Return the bytes that have to be zero. For a dynamic method these are all planned memory."""
     if is_dynamic(method):
         return [(lib.PT_MEMORY_PLANNED + i, 0, size)
                 for i, size in enumerate(method.planned_sizes()) if size]
@@ -97,7 +97,7 @@ def initial_values(method: Loaded) -> list[tuple[int, bytes]]:
 
 
 def initial_areas(method: Loaded) -> list[Area]:
-    """Return where initial_values lie."""
+    """Return the areas of initial_values."""
     return [(memory_of(to), position_of(to), position_of(to) + len(data))
             for to, data in initial_values(method)]
 
@@ -105,7 +105,7 @@ def initial_areas(method: Loaded) -> list[Area]:
 def shared_state(method: Loaded) -> list[Area]:
     """Return the state in planned buffers that may be shared with other methods.
 
-    It is in all buffers but the first.
+    The state is in all buffers except the first.
     """
     named = areas(method, [one for one, value in method.tensors.items() if value.index in method.named])
     return [area for area in (*named, *zeros(method), *initial_areas(method))
@@ -113,7 +113,7 @@ def shared_state(method: Loaded) -> list[Area]:
 
 
 def areas(method: Loaded, references: list[int]) -> list[Area]:
-    """Return where the tensors lie in planned memory."""
+    """Return the areas of the tensors in planned memory."""
     values = [method.tensors[one] for one in method.tensors_of(references)]
     found = [(memory_of(value.data), position_of(value.data), method.nbytes(value))
              for value in values if method.is_planned(value)]
@@ -128,7 +128,7 @@ def reads_and_writes(method: Loaded) -> Iterator[tuple[list[Area], list[Area]]]:
 
 
 def _of_call(call: CData, args: list[int]) -> tuple[list[int], list[int]]:
-    """Return the arguments that it reads, and that it writes."""
+    """Return the arguments that a call reads, and those that it writes."""
     letters = operator_signature(call.kernel)
     return ([arg for arg, letter in zip(args, letters, strict=True)
              if letter == CHANGED or letter not in WRITTEN + SCRATCH],

@@ -1,11 +1,11 @@
 """Put kernels and models into the flash that a stock firmware leaves free: picotorch natmod --flash.
 
-The results are UF2 files, and a native module that calls the kernels there. The heap has only the
-binding.
+The results are UF2 files, and a native module that calls the kernels there, so that the heap only
+contains the binding.
 
-The module stores size and checksum of its kernels in flash and checks them before its first call; those
-of the models are in picotorch_models.py. No check on the board can detect a firmware that kernels.uf2
-has damaged, so the firmware's file is compared here.
+The module stores size and checksum of its kernels in flash and checks them before its first call.
+picotorch_models.py has those of the models. No check on the board can detect a firmware that
+kernels.uf2 has damaged, so this module compares the firmware's file.
 
 A checkout builds kernels and module. A wheel contains those of nearly all operators, and only the
 models are added, without a compiler.
@@ -43,11 +43,11 @@ from ..host.report import Report
 from ..host.twin import open_program
 from . import native_module, rp2, selective, uf2
 
-SECTOR = 4096  # is erased at once, so that each file has sectors of its own
+SECTOR = 4096  # the unit of an erase, so that each file has sectors of its own
 ALIGNMENT = 16
 COMMON_FEATURES = frozenset(FEATURES) - {"float64", "complex", "volumes"}  # float64 has 14 KB
 KERNELS = "kernels.uf2"
-MODELS, NAMES = "models.uf2", f"{MODULE}.py"  # the names are for Python on the board
+MODELS, NAMES = "models.uf2", f"{MODULE}.py"  # Python on the board uses the names
 _MODELS = """\
 from binascii import crc32
 from uctypes import bytearray_at
@@ -68,7 +68,7 @@ def _at(address, size, crc):
 class FlashRegion:
     """The flash of a board that its stock firmware leaves free.
 
-    It lies behind the firmware (324 KB in 1.25) and before the file system.
+    It lies between the firmware (324 KB in 1.25) and the file system.
     """
 
     arch: str
@@ -101,14 +101,15 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
           firmware: Path | None, output: Path, optimize: Optimize = BALANCED) -> KernelsInFlash:
     """Write the files for a board into the folder output.
 
-    programs: include only their kernels; without programs all but extra ones. models: for the flash, by
-    name. firmware: the UF2 file that is on the board. optimize: selects the variants of convolutions.
+    programs: include only their kernels; without programs include all but the extra ones. models: for
+    the flash, by name. firmware: the UF2 file that is on the board. optimize: selects the variants of
+    convolutions.
 
-    Raises InvalidArgument for two models of one name, a file that is not a firmware of the board or a
-    file in the folder that would be replaced and is not ours, MemoryAllocationFailed if the firmware,
-    kernels and models do not fit, the errors of native_module.make, NotSupported for a .ptm file that
-    the module would reject, and without sources OperatorMissing or NotSupported for a model that needs
-    an extra kernel.
+    Raises InvalidArgument for two models with one name, for a file that is not a firmware of the board,
+    and for a file in the folder that picotorch did not write and would replace. Raises
+    MemoryAllocationFailed if the firmware, kernels and models do not fit, NotSupported for a .ptm file
+    that the module would reject, and the errors of native_module.make. Without sources it raises
+    OperatorMissing or NotSupported for a model that needs an extra kernel.
     """
     region, family = BOARDS[board], rp2.BOARDS[board].family
     check_names(models)
@@ -151,7 +152,7 @@ def _check_output(output: Path, board: str) -> None:
 
 
 def _address(file: bytes, board: str) -> int:
-    """Return the first address of a UF2 file for a board; 0 for other files."""
+    """Return the first address of a UF2 file for a board, or 0 for another file."""
     try:
         first = next(iter(uf2.read(file)))
     except Error:
@@ -161,7 +162,7 @@ def _address(file: bytes, board: str) -> int:
 
 def _make(board: str, programs: dict[str, Program],
           models: dict[str, Program], optimize: Optimize) -> tuple[set[str], bytes, bytes]:
-    """Return the names of the operators, the module and the kernels: it is built."""
+    """Build module and kernels, and return the names of the operators, the module and the kernels."""
     if programs:
         names, features = {*needed_operators(programs)}, needed_features(programs)
     else:
@@ -175,7 +176,7 @@ def _make(board: str, programs: dict[str, Program],
 
 def _prebuilt(board: str, programs: dict[str, Program],
               models: dict[str, Program], optimize: Optimize) -> tuple[set[str], bytes, bytes]:
-    """Return the wheel's names, module and kernels, if they suffice for the programs and models."""
+    """Return the wheel's names, module and kernels, if these suffice for the programs and models."""
     folder = native_module.BUILD / board
     if optimize.left_out or not (folder / KERNELS).is_file():
         selective.check_sources(board, "native module")
@@ -198,15 +199,15 @@ def _in_firmware(board: str) -> str:
 def operators_in_flash() -> set[str]:
     """List the operators whose kernels fit in flash.
 
-    Left out are those of kernels/extra, random numbers, bags of embeddings, histograms, unique
-    elements, nonzero_static, antialiased resizes and grid_sampler.
+    The list excludes kernels/extra, random numbers, bags of embeddings, histograms, unique elements,
+    nonzero_static, antialiased resizes and grid_sampler.
     """
     too_large = re.compile("::rand|embedding_bag|::histc|::_unique|_static|2d_aa|grid_sampler")
     return {name for name in common_operators() if not too_large.search(name)}
 
 
 def check_firmware(file: bytes, board: str) -> None:
-    """Refuse a UF2 file of a firmware that reaches to where the kernels begin."""
+    """Reject a UF2 file of a firmware that overlaps the kernels."""
     blocks = list(uf2.read(file))
     if blocks[0].family != rp2.BOARDS[board].family or blocks[0].address != rp2.FLASH:
         raise fail(INVALID_ARGUMENT, f"is not a firmware for {board}", "--firmware")
@@ -232,7 +233,7 @@ def _lay_out(models: list[tuple[str, bytes]], address: int) -> list[tuple[str, i
 
 
 def _write_models(laid_out: list[tuple[str, int, bytes]], family: int, output: Path) -> list[str]:
-    """Write models.uf2 and picotorch_models.py; return the names of the files for the file system."""
+    """Write models.uf2 and picotorch_models.py, and return the names of files for the file system."""
     flash, names = output / MODELS, output / NAMES
     if not laid_out:
         for path in (flash, names):
@@ -242,7 +243,7 @@ def _write_models(laid_out: list[tuple[str, int, bytes]], family: int, output: P
     blob = bytearray()
     for _, address, data in laid_out:
         blob += bytes(address - start - len(blob)) + data
-    # Named all at once: a model may have the name of a function of the file
+    # The names are set all at once, since a model may have the name of a function of the file
     names_of = "".join(f"{name}, " for name, _, _ in laid_out)
     lines = [f"{names_of.rstrip()} = (\n", *(
         f"    _at({address:#x}, {len(data)}, {zlib.crc32(data):#x}),\n"

@@ -11,11 +11,11 @@ MPY_CROSS = ROOT / "build" / "mpy-cross" / "mpy-cross"
 
 
 class CompileError(Exception):
-    """A script that mpy-cross does not accept, or no mpy-cross."""
+    """A script that mpy-cross rejects, or a missing mpy-cross."""
 
 
 def compile_script(source: str, name: str = "script.py") -> bytes:
-    """Return source compiled to .mpy bytecode; tracebacks on the board show name."""
+    """Return source compiled to .mpy bytecode. Tracebacks on the board show name."""
     if not MPY_CROSS.exists():
         raise CompileError(f"there is no {MPY_CROSS}: build the firmware first")
     with tempfile.TemporaryDirectory() as folder:

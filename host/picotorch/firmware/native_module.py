@@ -1,7 +1,7 @@
 """Build the native module for stock MicroPython: picotorch natmod.
 
-The module has all kernels or those of some models. Beside it are the runtime as bytecode, package.json
-for mip and install.py: a folder to copy to a board.
+The module has all kernels or those of some models. The folder also gets the runtime as bytecode,
+package.json for mip, and install.py, so that it can be copied to a board.
 """
 
 import hashlib
@@ -41,24 +41,24 @@ SELECTED = BUILD / "selected"
 MODULE = "_picotorch.mpy"
 INSTALL = ROOT / "port" / "natmod" / "install.py"
 _REPLACING = Path(__file__).resolve().parents[1] / "run" / "device" / "on_board" / "replacing.py"
-# By the number that sys.implementation._mpy has for them.
+# By the architecture's number in sys.implementation._mpy.
 ARCHES = {"x64": 2, "armv6m": 4, "armv7m": 5, "armv7emsp": 7, "armv7emdp": 8, "rv32imc": 11}
 _CORE_OF = {"armv6m": "cortex-m0plus", "armv7emsp": "cortex-m4", "armv7emdp": "cortex-m7"}
 _THUMB = range(4, 9)  # code of a smaller number runs on cores of a larger one
 _UNSUPPORTED = {1: "32-bit x86", 3: "Armv6", 9: "Xtensa (ESP8266)", 10: "Xtensa (ESP32, ESP32-S)",
                 12: "64-bit RISC-V"}
-# .mpy 6.3, as sys.implementation._mpy has it. MicroPython loads native modules of its own version and
-# sub-version only; 1.23 was the first with these.
+# .mpy 6.3, in the format of sys.implementation._mpy. MicroPython loads native modules of its own
+# version and sub-version only, and 1.23 was the first release with these.
 MPY = 6 | 3 << 8
 RUNTIME = 34 * 1024  # bytes of heap for the runtime, all of it imported from a file system
 HEAP_BESIDE = RUNTIME + 14 * 1024  # and the memories of a small model
-# By what is in the path of an object in the linker's map; the first that fits.
+# The part of an object, by its path in the linker's map: the first match.
 PARTS = {".lto.o": "binding, library and kernels",  # by link-time optimization, of a small one
          "/port/natmod/doubles.o": "compiler's library", "/port/": "binding",
          "/kernels/core/": "library", "/registry/registry.o": "library", "/kernels/": "kernels",
          "": "compiler's library"}
 TEXTS = "texts"
-FIRMWARE = "flash a firmware that has picotorch"  # where a module does not fit
+FIRMWARE = "flash a firmware that has picotorch"  # for a module that does not fit
 TEXT = re.compile(r"\.rodata\..+\.str1\.")  # a literal in a function, see natmod.ld
 # Instructions of int8 ds_cnn in a small module, relative to a fast one, on a Cortex-M4F.
 SMALL_TAKES = 3.7
@@ -73,7 +73,7 @@ def arches_for(number: int) -> list[str]:
 
 
 def unsupported(number: int) -> str | None:
-    """Return the name of an architecture for which nothing can be built, None for any other.
+    """Return the name of an architecture for which nothing can be built, or None.
 
     Neither a native module nor a firmware can be built for it. 0 is a MicroPython without native code.
     """
@@ -84,7 +84,7 @@ def unsupported(number: int) -> str | None:
 
 @dataclass(frozen=True)
 class Kind:
-    """The features of a module, of operators.FEATURES, and its size.
+    """The features of a module (see operators.FEATURES), and its size.
 
     small: errors have no texts, there is no EventTracer, and the inner loops of int8 kernels are plain
     C.
@@ -95,7 +95,7 @@ class Kind:
 
     @property
     def programs(self) -> bool:
-        """Return True if it runs .pte files."""
+        """Return True if the module runs .pte files."""
         return "programs" in self.features
 
     @property
@@ -105,12 +105,12 @@ class Kind:
                 "--optimize", "size" if self.small else "speed"]
 
     def folder(self, arch: str) -> str:
-        """Return the name of the folder that the module of an architecture is built in."""
+        """Return the name of the folder in which the module of an architecture is built."""
         return arch if self.small else f"{arch}-fast"
 
 
 def kind_for(programs: dict[str, Program], small: bool = False) -> Kind:
-    """Return the module that runs these programs; .pte files without programs."""
+    """Return the kind of module that runs these programs, or .pte files without programs."""
     features = needed_features(programs) - CONV_VARIANTS.keys()  # more code and temp memory: RAM, both
     if selective.only_ptms(programs):
         features -= {"programs"}
@@ -118,7 +118,7 @@ def kind_for(programs: dict[str, Program], small: bool = False) -> Kind:
 
 
 def _core_of(arch: str | None, small: bool) -> int:
-    """Return the core that the loops of a module are written for."""
+    """Return the core for which the loops of a module are written."""
     plain: int = lib.PT_CORE_PLAIN
     return plain if small or arch is None else CORES.get(_CORE_OF.get(arch), plain)
 
@@ -137,20 +137,20 @@ def arches_of(programs: dict[str, Program], small: bool = False) -> tuple[str, .
 
 
 def runs(programs: dict[str, Program], arch: str | None, small: bool = False) -> bool:
-    """Return whether the module of an architecture runs all programs."""
+    """Return True if the module of an architecture runs all programs."""
     return all(_runs(program, arch, small) for program in programs.values())
 
 
 def runs_small(programs: dict[str, Program]) -> bool:
-    """Return whether a small module runs all programs."""
+    """Return True if a small module runs all programs."""
     return runs(programs, None, True)
 
 
 def is_small(programs: dict[str, Program], optimize: Optimize = BALANCED) -> bool:
-    """Return whether the module for these programs is small.
+    """Return True if the module for these programs is small.
 
-    If optimize leaves it open, it is with all kernels, and for .ptm files that a small module runs:
-    they have no weights packed for faster loops.
+    If optimize decides nothing, a module with all kernels is small, and so is one for .ptm files that a
+    small module runs: they have no weights packed for faster loops.
     """
     if optimize.small_module is not None:
         return optimize.small_module
@@ -191,9 +191,11 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
     """Build the module for each architecture into OUTPUT/ARCH.
 
     programs: link only the kernels that these need, and the readers of their formats; without programs
-    all but those of kernels/extra, for .pte files. small: see Kind. Raises NotSupported for a .ptm file
-    that the module would reject, InvalidArgument for an install.py in the folder that is not ours,
-    NotFound outside of picotorch's repository, OperatorMissing, Internal when the build fails.
+    link all but those of kernels/extra, for .pte files. small: see Kind.
+
+    Raises NotSupported for a .ptm file that the module would reject, InvalidArgument for an install.py
+    in the folder that picotorch did not write, NotFound outside of picotorch's repository,
+    OperatorMissing, and Internal if the build fails.
     """
     check_ptms(arches, programs, small)
     check_package(output)
@@ -214,7 +216,7 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
 
 
 def _remedy(kind: Kind, is_selective: bool) -> str:
-    """Return the remedy for a board that has no room for a module: a smaller one."""
+    """Return the remedy for a board that is too small for a module: a smaller module."""
     if not is_selective:
         return "build with --models"
     return FIRMWARE if kind.small else f"build with --optimize size, or {FIRMWARE}"
@@ -229,8 +231,8 @@ def heap_of(module: Path) -> int:
 def features_of(behind: bytes) -> frozenset[str]:
     """Read from `behind` which of operators.FEATURES a module has.
 
-    These are its first bytes that MicroPython does not read: link_mpy.py lists there the features that
-    were left out.
+    behind: the first bytes of the module that MicroPython does not read. link_mpy.py lists there the
+    features that were left out.
     """
     left_out = behind.partition(b"\0")[0].split()
     return frozenset(name for name, switch in FEATURES.items()
@@ -250,14 +252,14 @@ def left_out(kind: Kind) -> set[str]:
 def link(arch: str, names: Collection[str] | None, kind: Kind = Kind()) -> Path:
     """Link the module of one architecture, with the kernels of these operators or with all.
 
-    build/natmod/picotorch is made beside it. Raises the errors of make.
+    The function also builds build/natmod/picotorch. Raises the errors of make.
     """
     folder = kind.folder(arch)
     return make(arch, BUILD / folder if names is None else select(names, folder, kind), *kind.options)
 
 
 def select(names: Collection[str], name: str, kind: Kind) -> Path:
-    """Return a folder of that name for make with a list of operators, see selective.operator_file."""
+    """Return a folder of that name for make, with a list of operators (selective.operator_file)."""
     text = selective.operator_file(names, kind.features)
     folder = SELECTED / hashlib.sha256(text.encode()).hexdigest()[:12] / name
     selective.write_changed(folder, {"operators.def": text})
@@ -267,7 +269,7 @@ def select(names: Collection[str], name: str, kind: Kind) -> Path:
 def make(arch: str, folder: Path, *options: str) -> Path:
     """Build the module into a folder of select, or into the default one with all kernels.
 
-    options: of setup_picotorch.py. Raises NotFound outside of picotorch's repository, Internal when the
+    options: of setup_picotorch.py. Raises NotFound outside of picotorch's repository, Internal if the
     build fails.
     """
     selective.check_sources(None, "native module", "call this in picotorch's repository; for a "
@@ -279,7 +281,7 @@ def make(arch: str, folder: Path, *options: str) -> Path:
 
 
 def _parts(map_file: Path) -> dict[str, int]:
-    """Return the bytes of machine code and constants by part, and of texts, from the linker."""
+    """Return the bytes of machine code and constants by part, and of texts, from the linker's map."""
     found = dict.fromkeys([*PARTS.values(), TEXTS], 0)
     for section, size, path in sections(map_file):
         part = next(part for folder, part in PARTS.items() if folder in path)
@@ -292,9 +294,9 @@ def write_package(output: Path, arches: Collection[str], extra: Iterable[str] = 
                   remedy: str = FIRMWARE) -> None:
     """Write the runtime, package.json of each architecture, and install.py beside the modules.
 
-    install.py has the sizes of what it copies. extra: files that go with the runtime; flash: the entry
-    of install.py for kernels in flash; left_out: modules of the runtime that the native module does not
-    use; remedy: the text of install.py for a board without room.
+    install.py contains the sizes of the files that it copies. extra: files that are copied with the
+    runtime. flash: the entry of install.py for kernels in flash. left_out: modules of the runtime that
+    the native module does not use. remedy: the text of install.py for a board without room.
     """
     (output / "picotorch").mkdir(parents=True, exist_ok=True)
     for path in sorted((BUILD / "picotorch").glob("*.mpy")):
@@ -315,7 +317,7 @@ def check_package(output: Path) -> None:
 
 
 def check_ours(path: Path, is_ours: Callable[[bytes], bool]) -> None:
-    """Raise InvalidArgument for a file that is there and is not ours, by its content."""
+    """Raise InvalidArgument for an existing file that picotorch did not write, by its content."""
     if path.exists() and not is_ours(read_file(path)):
         raise fail(INVALID_ARGUMENT, "is not a file that picotorch natmod wrote: it is not replaced",
                    str(path), remedy="move it, or name another folder with --output")
@@ -323,7 +325,7 @@ def check_ours(path: Path, is_ours: Callable[[bytes], bool]) -> None:
 
 def installer() -> str:
     """Return install.py with the functions that it imports from replacing.py, and with empty tables."""
-    first = "EEXIST ="  # behind the imports
+    first = "EEXIST ="  # the line behind the imports
     _, _, functions = _REPLACING.read_text().partition(first)
     return INSTALL.read_text().replace("from replacing import recover, replace_all\n",
                                        first + functions.rstrip() + "\n\n")
@@ -353,7 +355,7 @@ def _package(runtime: Iterable[str]) -> str:
 
 
 def _json_like(value: Mapping[Any, object]) -> str:
-    """Return a table as Python writes it, an entry a line."""
+    """Return a table in Python's notation, one entry a line."""
     lines = [f"    {key!r}: {entry!r},\n" for key, entry in value.items()]
     return "{\n" + "".join(lines) + "}"
 

@@ -1,6 +1,6 @@
 """Build MicroPython's own firmware of a board with picotorch: picotorch firmware --board PYBV11.
 
-The boards are those of port/upstream/boards.toml. Builds lie in build/upstream/BOARD/<digest of their
+The boards are those of port/upstream/boards.toml. Each build is in build/upstream/BOARD/<digest of its
 content>, with the log of the port's make.
 """
 
@@ -70,9 +70,9 @@ def _fields(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def tree_of(board: PortBoard) -> Path:
-    """Return the MicroPython tree from which it is built: MICROPYTHON_DIR, or get_micropython.py's.
+    """Return the MicroPython tree for the build: MICROPYTHON_DIR, or get_micropython.py's.
 
-    Raises NotFound where the submodules are not there that the board needs.
+    Raises NotFound if the tree lacks submodules that the board needs.
     """
     named = os.environ.get("MICROPYTHON_DIR")
     if board.submodules and not named:
@@ -96,7 +96,7 @@ def _list(board: PortBoard) -> str:
 
 
 def _how_to_get(board: PortBoard, tree: Path | None = None) -> str:
-    """Return the remedy for an incomplete tree; it can be fetched if it is git's and has the port."""
+    """Return the remedy for an incomplete tree. A tree of git's with the port can fetch submodules."""
     clone, folder = "", str(tree)
     if tree is None or not ((tree / ".git").exists() and (tree / "ports" / board.port).is_dir()):
         folder = f"micropython-{_VERSION}"
@@ -116,7 +116,7 @@ def _manifest(board: PortBoard, parts: set[str]) -> str:
 
 def _files(board: PortBoard, programs: dict[str, Program], frozen: Sequence[tuple[str, bytes]],
            parts: set[str], optimize: Optimize) -> dict[str, str]:
-    """Return the files that the build reads besides the sources: {name: text}."""
+    """Return the files that the build reads in addition to the sources: {name: text}."""
     files = {"manifest.py": _manifest(board, parts)}
     if programs:
         files["operators.def"] = selective.selection(programs, optimize)
@@ -126,7 +126,7 @@ def _files(board: PortBoard, programs: dict[str, Program], frozen: Sequence[tupl
 
 
 def _folder(board: PortBoard, files: dict[str, str], arguments: Sequence[str]) -> Path:
-    """Return the build folder: one for each content, since make does not see a change of its flags."""
+    """Return the build folder, one for each content, since make does not detect changed flags."""
     digest = hashlib.sha256("\0".join([*arguments, *files, *files.values()]).encode()).hexdigest()[:12]
     return BUILD / board.name / digest
 
@@ -135,7 +135,7 @@ def _folder(board: PortBoard, files: dict[str, str], arguments: Sequence[str]) -
 
 
 def environment() -> dict[str, str]:
-    """Return the environment for make: nothing of an outer make, and the same result each day."""
+    """Return the environment for make: without an outer make's variables, and equal each day."""
     inherited = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER_MAKE}
     fixed = re.findall(r"^export (\w+) = ?(.*)$", VERSION.read_text(), re.MULTILINE)
     return inherited | dict(fixed) | {"PYTHONDONTWRITEBYTECODE": "1"}
@@ -147,7 +147,7 @@ def _have_mpy_cross(tree: Path, log: Path) -> None:
 
 
 def _run(command: Sequence[str], log: Path) -> bool:
-    """Run it with its output in the log. True for success."""
+    """Run a command with its output in the log. Return True for success."""
     with log.open("a") as file:
         return child.run(command, stdout=file, stderr=subprocess.STDOUT,
                          env=environment()).returncode == 0
@@ -160,7 +160,7 @@ def _command(board: PortBoard, tree: Path, folder: Path, files: dict[str, str],
                f"FROZEN_MANIFEST={folder / 'manifest.py'}", f"MICROPY_MPYCROSS={MPY_CROSS}",
                *(board.make or [f"BOARD={board.name}"]), *arguments]
     if not board.submodules:
-        command.append(f"MPY_LIB_DIR={tree}")  # has a README.md, which is all that is looked for
+        command.append(f"MPY_LIB_DIR={tree}")  # make only looks for a README.md there
     if "operators.def" in files:
         command.append(f"PT_OPERATORS={folder / 'operators.def'}")
     if "models.c" in files:
@@ -172,7 +172,7 @@ def _command(board: PortBoard, tree: Path, folder: Path, files: dict[str, str],
 class PortFirmware(Report):
     """A firmware of MicroPython's port that was built.
 
-    frozen: bytes of the models in its flash, by name. flash: its bytes; available: the flash for it in
+    frozen: bytes of the models in its flash, by name. flash: its bytes. available: the flash for it in
     bytes, None if unknown.
     """
 
@@ -192,13 +192,13 @@ def build(name: str, programs: dict[str, Program], frozen: Sequence[tuple[str, b
           arguments: tuple[str, ...] = ()) -> PortFirmware:
     """Build the firmware.
 
-    programs: link only the kernels that these need, by file name; all without programs. frozen: models
-    for its flash, by name. parts: those of picotorch.PARTS besides files, module and those that the
-    programs need. optimize: selects the variants of convolutions. arguments: for make, besides those of
-    boards.toml.
+    programs: link only the kernels that these need, by file name; link all without programs. frozen:
+    models for its flash, by name. parts: parts of picotorch.PARTS in addition to files, module and
+    those that the programs need. optimize: selects the variants of convolutions. arguments: for make,
+    in addition to those of boards.toml.
 
-    Raises NotFound without the sources or the tree, MemoryAllocationFailed if it does not fit,
-    OperatorMissing, Internal when the build fails.
+    Raises NotFound without the sources or the tree, MemoryAllocationFailed if the firmware does not
+    fit, OperatorMissing, and Internal if the build fails.
     """
     selective.check_sources(name)
     board = boards()[name]
@@ -251,7 +251,7 @@ def _failure(board: PortBoard, log: Path, is_selective: bool) -> Error:
 
 
 def check(name: str, bare: bool, output: Path | None) -> None:
-    """Raise InvalidArgument for options that are of our own firmware only."""
+    """Raise InvalidArgument for options that only our own firmware has."""
     for option, is_passed in (("--bare", bare), ("--output", output is not None)):
         if is_passed:
             raise fail(INVALID_ARGUMENT, f"{option} is not for MicroPython's own boards", name)

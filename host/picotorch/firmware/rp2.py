@@ -3,7 +3,7 @@
 The models are in the flash behind the firmware. The result is a UF2 file, which the board's boot loader
 accepts (port/upstream/rp2).
 
-A checkout builds it with the kernels of the models. A wheel brings it with all kernels, and only the
+A checkout builds it with the kernels of the models. A wheel contains it with all kernels, and only the
 models are added, without a compiler.
 """
 
@@ -37,7 +37,7 @@ PARTS = ("files", "module", "tracer")  # of the runtime, included for scripts
 class Chip:
     """Facts that the board's files lack.
 
-    machine: MicroPython's name of the board. family: number of its UF2 files. flash: size in bytes.
+    machine: MicroPython's name for the board. family: number of its UF2 files. flash: size in bytes.
     """
 
     title: str
@@ -56,13 +56,13 @@ BOARDS = {
 
 
 def board_of(machine: str) -> str | None:
-    """Return the board that MicroPython calls so; None for others, such as a Pico W."""
+    """Return the board with this name in MicroPython, or None for others, such as a Pico W."""
     return next((name for name, chip in BOARDS.items() if chip.machine == machine), None)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Bytes of the flash: firmware first, then a ROMFS partition, then the file system."""
+    """Bytes of the parts of the flash: firmware, a ROMFS partition, the file system."""
 
     firmware: int
     romfs: int
@@ -81,7 +81,7 @@ def layout(board: str) -> Layout:
 class PicoFirmware(Report):
     """A firmware that was written, with the bytes of flash that each part uses and has.
 
-    replaced: there was a file of the default name.
+    replaced: True if a file with the default name existed.
     """
 
     board: str
@@ -110,8 +110,8 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes],
           optimize: Optimize = BALANCED) -> PicoFirmware:
     """Write the firmware of a board, with the programs as /rom/<name>.
 
-    It has the kernels and parts of the runtime that the programs need; all of them without programs or
-    without sources. `programs` and `files` have the same keys, paths. output: by default
+    It has the kernels and parts of the runtime that the programs need, or all of them without programs
+    or without sources. `programs` and `files` have the same keys, paths. output: by default
     default_output. optimize: selects the variants of convolutions.
 
     Raises NotSupported for a .ptm file that the board would reject, NotFound without sources and
@@ -145,7 +145,7 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes],
 
 def _make(board: str, programs: dict[str, Program], parts: set[str], optimize: Optimize,
           elf: Path) -> bytes:
-    """Build the firmware, with what the programs need; its bytes, and as an ELF file at that path."""
+    """Build the firmware for the programs. Return its bytes, and write it as an ELF file to `elf`."""
     check_output(elf, make_folder=True)
     folder = BUILD / board / ("selected" if programs else "")
     with selective.locked(BUILD / board):
@@ -159,7 +159,7 @@ def _make(board: str, programs: dict[str, Program], parts: set[str], optimize: O
 
 
 def _prebuilt(board: str) -> bytes:
-    """Return the firmware with all kernels that a wheel brings."""
+    """Return the firmware with all kernels in a wheel."""
     path = BUILD / board / "firmware.bin"
     if not path.is_file():
         selective.check_sources(board)
@@ -167,9 +167,9 @@ def _prebuilt(board: str) -> bytes:
 
 
 def _on_board(models: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the models by the names that they have on the board.
+    """Return the models by their names on the board.
 
-    InvalidArgument where two have the same.
+    Raises InvalidArgument if two have the same name.
     """
     files = {Path(path).name: file for path, file in models.items()}
     if len(files) < len(models):
@@ -190,7 +190,7 @@ def check_ptms(board: str, models: dict[str, bytes]) -> None:
 def pack(board: str, firmware: bytes, files: dict[str, bytes]) -> bytes:
     """Return the UF2 file of a firmware, and of files in the ROMFS partition.
 
-    Raises MemoryAllocationFailed where the flash is too small.
+    Raises MemoryAllocationFailed if the flash is too small.
     """
     parts = layout(board)
     image = romfs.build(files)

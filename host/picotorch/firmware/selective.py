@@ -1,9 +1,8 @@
 """Build the firmware of a board with only the kernels and parts that some models need.
 
-The parts are those of the runtime that a firmware may be built without.
-
-The operators keep their numbers, so the pool of a loaded method has the same bytes as with all
-kernels. A model with another operator is refused on the board, by the operator's name.
+The parts are those of the runtime that a firmware can lack. The operators keep their numbers, so the
+pool of a loaded method has the same bytes as with all kernels. The board rejects a model with another
+operator by the operator's name.
 """
 
 import contextlib
@@ -62,7 +61,7 @@ def selection(programs: dict[str, Program], optimize: Optimize = BALANCED) -> st
 
 
 def only_ptms(programs: dict[str, Program]) -> bool:
-    """Return whether there are programs, and each is a .ptm file."""
+    """Return True if there are programs, and all are .ptm files."""
     return bool(programs) and all(twin.is_ptm(program.loader.buffer) for program in programs.values())
 
 
@@ -79,7 +78,7 @@ def needed_parts(programs: dict[str, Program]) -> set[str]:
 
 
 def manifest(parts: set[str], path: Path | str = "$(PORT_DIR)/manifest.py") -> str:
-    """Return the text of a manifest.py that is another one with these parts only."""
+    """Return the text of a manifest.py, reduced to these parts."""
     return f'include({quoting.python(str(path))}, parts="{" ".join(sorted(parts))}")\n'
 
 
@@ -87,7 +86,7 @@ def manifest(parts: set[str], path: Path | str = "$(PORT_DIR)/manifest.py") -> s
 class Firmware(Report):
     """A firmware that was built.
 
-    backends: the backends that its models need. flash: bytes of the whole; kernels: see
+    backends: the backends that its models need. flash: bytes of the whole firmware. kernels: see
     flash_of_operators.
     """
 
@@ -110,11 +109,11 @@ def build(board: str, programs: dict[str, Program], output: Path, bare: bool = F
           parts: tuple[str, ...] = (), optimize: Optimize = BALANCED) -> Firmware:
     """Build the firmware, `bare` without MicroPython. The steps of the build are printed on stderr.
 
-    parts: further ones of picotorch.PARTS, which the programs do not need. optimize: selects the
+    parts: further parts of picotorch.PARTS, which the programs do not need. optimize: selects the
     variants of convolutions.
 
     Raises NotFound outside of picotorch's repository, AccessFailed if the output cannot be written,
-    OperatorMissing, MemoryAllocationFailed when it is too large, Internal when the build fails.
+    OperatorMissing, MemoryAllocationFailed if it is too large, and Internal if the build fails.
     """
     check_sources(board)
     for suffix in (".elf", ".map"):
@@ -148,7 +147,7 @@ def _backends(programs: dict[str, Program]) -> list[str]:
 
 
 def has_sources() -> bool:
-    """Return whether this is picotorch's repository, which can build; an installed wheel cannot."""
+    """Return True in picotorch's repository, which can build. An installed wheel cannot."""
     return SETUP.is_file()
 
 
@@ -166,7 +165,7 @@ def _digest(files: dict[str, str]) -> str:
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Make the folder, and allow one build in it at a time."""
-    import fcntl  # not on Windows, where no firmware is built
+    import fcntl  # Windows has no fcntl, and builds no firmware
 
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:
@@ -175,7 +174,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def write_changed(folder: Path, files: dict[str, str]) -> None:
-    """Write texts that differ from the files of a folder, which it makes.
+    """Make a folder, and write texts that differ from its files.
 
     Files with the same text keep their times, so that their outputs are not rebuilt.
     """

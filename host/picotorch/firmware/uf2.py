@@ -16,13 +16,13 @@ _HEADER = "<8I"
 _MAGIC, _MAGIC_2, _MAGIC_END = 0x0A324655, 0x9E5D5157, 0x0AB16F30
 _HAS_FAMILY = 0x2000
 _LARGEST = BLOCK - 32 - 4  # bytes of flash in a block
-# Family of the block before an RP2350's, pico-sdk's workaround of erratum E10
+# Family of the block before an RP2350's, pico-sdk's workaround for erratum E10
 ABSOLUTE = 0xE48BFF57
 
 
 @dataclass(frozen=True)
 class Block:
-    """256 bytes of flash, of other builders up to 476; family: None where the file names none."""
+    """A block of 256 bytes of flash, or up to 476 from other builders. family: None if it has none."""
 
     address: int
     data: bytes
@@ -30,9 +30,9 @@ class Block:
 
 
 def write(parts: dict[int, bytes], family: int) -> bytes:
-    """Return a UF2 file of {address: bytes}; the addresses are multiples of 256.
+    """Return a UF2 file of {address: bytes}. The addresses are multiples of 256.
 
-    The rest of the last page of a part is filled with 0xff, as erased flash is.
+    The rest of the last page of a part is filled with 0xff, as in erased flash.
     """
     pages = [(address + at, data[at:at + DATA].ljust(DATA, b"\xff"))
              for address, data in sorted(parts.items()) for at in range(0, len(data), DATA)]
@@ -47,7 +47,7 @@ def write(parts: dict[int, bytes], family: int) -> bytes:
 def read(file: bytes) -> Iterator[Block]:
     """Return the blocks of a UF2 file, or of several, one behind the other.
 
-    Raises InvalidArgument for another or an incomplete file.
+    Raises InvalidArgument for another kind of file or an incomplete one.
     """
     if not file or len(file) % BLOCK:
         raise fail(INVALID_ARGUMENT, f"{len(file)} bytes are not a UF2 file")

@@ -1,8 +1,8 @@
 """Write the files of a C project, but keep the user's changes, see c_project.py.
 
 picotorch/written.sha256 lists the written files in the format of sha256sum. It distinguishes a project
-from any other folder, a file of picotorch's from one of the user's, and a file as it was written from
-one that the user changed.
+from any other folder, a file of picotorch's from one of the user's, and an unchanged file from one that
+the user changed.
 """
 
 import errno
@@ -18,17 +18,17 @@ from ..host.files import write as write_file
 
 LIBRARY = "picotorch"
 LIST = f"{LIBRARY}/written.sha256"
-_NAMED = 5  # files that an error names
+_NAMED = 5  # maximum number of files that an error names
 
 
 def check_folder(folder: Path, paths: Iterable[str], own: Collection[str]) -> None:
-    """Check that files can be written to a folder; call it before the work on the files starts.
+    """Check that files can be written to a folder, before the work on the files starts.
 
     Raises AccessFailed for a folder that cannot be written, and for one with files that write_files
     would replace although picotorch did not write them.
 
-    paths: of files that will be written outside of the library's folder, which must have no file of
-    the user's at all: its makefiles compile what is there. own: see write_files.
+    paths: of files that will be written outside of the library's folder. The library's folder must have
+    no file of the user's, since its makefiles compile every file there. own: see write_files.
     """
     try:
         found = next(path for path in (folder, *folder.absolute().parents) if path.exists())
@@ -45,7 +45,7 @@ def check_folder(folder: Path, paths: Iterable[str], own: Collection[str]) -> No
 
 
 def _check_users(folder: Path, paths: Iterable[str], own: Collection[str]) -> None:
-    """Raise AccessFailed for files of the user's where picotorch writes or removes some."""
+    """Raise AccessFailed for files of the user's that picotorch would replace or remove."""
     paths = {*paths, *map(_beside, own)} - {*own}
     found = {path for path in paths if _exists(folder, path)}
     found |= {path.relative_to(folder).as_posix() for path in _files_in(folder / LIBRARY)}
@@ -64,7 +64,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _exists(folder: Path, path: str) -> bool:
-    """Return whether something is at a path, or a file in place of one of its folders."""
+    """Return True if something is at a path, or if a file is in place of one of its folders."""
     parents = (folder / parent for parent in Path(path).parents)
     return os.path.lexists(folder / path) or any(
         os.path.lexists(parent) and not parent.is_dir() for parent in parents)
@@ -77,15 +77,15 @@ def _beside(path: str) -> str:
 def write_files(folder: Path, files: dict[str, str], own: Collection[str]) -> list[str]:
     """Write texts by their paths in the folder, and remove the other files of an earlier call.
 
-    own: files for the user to change. A file that the user changed stays; if its text differs from the
-    one that the user changed, the new text is written beside it, as PATH.new. Returns the paths of
-    these, until the user removes PATH.new. Raises AccessFailed, see check_folder.
+    own: files for the user to change. A file that the user changed stays. If picotorch's text for it
+    differs from the one that the user changed, the new text is written beside it, as PATH.new. Returns
+    the paths of these files, until the user removes PATH.new. Raises AccessFailed, see check_folder.
     """
     check_folder(folder, [path for path in files if not path.startswith(f"{LIBRARY}/")], own)
     try:
         before = _listed(folder)
         now = {path: {_sum(text.encode())} for path, text in files.items()}
-        _list(folder, now, before)  # so that all is picotorch's if this is interrupted
+        _list(folder, now, before)  # so that an interrupted call leaves only files of picotorch's
         _remove_others(folder, {*files, *map(_beside, own)}, before)
         kept = [path for path, text in files.items() if _write(folder, path, text, path in own, before)]
         _list(folder, now, {_beside(path): now[path] for path in kept})
@@ -95,9 +95,9 @@ def write_files(folder: Path, files: dict[str, str], own: Collection[str]) -> li
 
 
 def _write(folder: Path, path: str, text: str, is_own: bool, before: dict[str, set[str]]) -> bool:
-    """Return True for a file that is kept although its text is another.
+    """Write a file. Return True for a file that is kept although picotorch's text differs.
 
-    A file with this text stays as it is, so that make does not compile it again.
+    A file with the same text is not written, so that make does not compile it again.
     """
     target, beside = folder / path, folder / _beside(path)
     there = target.read_bytes() if target.is_file() else None
@@ -116,7 +116,7 @@ def _write(folder: Path, path: str, text: str, is_own: bool, before: dict[str, s
 
 
 def _remove_others(folder: Path, files: set[str], before: dict[str, set[str]]) -> None:
-    """Remove files that were written earlier, but not the files of this call.
+    """Remove files that were written earlier, except the files of this call.
 
     Models that the user changed stay, too.
     """
@@ -133,7 +133,7 @@ def _sum(data: bytes) -> str:
 
 
 def _listed(folder: Path) -> dict[str, set[str]]:
-    """Read the list of a folder: checksums by path, several where a call was interrupted."""
+    """Read the list of a folder: checksums by path, several after an interrupted call."""
     path = folder / LIST
     lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
     found: dict[str, set[str]] = {}

@@ -42,7 +42,7 @@ _IDENTIFIERS = ["{}", "sample_{}", "sample_{}_sizes", "sample_{}_bytes", *(f"{{}
 
 
 class Owner(Protocol):
-    """The method that an input or output belongs to: a CMethod."""
+    """The method of an input or output: a CMethod."""
 
     meta: MethodMeta
     prefix: str
@@ -52,7 +52,7 @@ class Owner(Protocol):
 
 
 class InputOutput:
-    """An input or output. called: its name or index, as io_names has it."""
+    """An input or output. called: its name or index in io_names."""
 
     def __init__(self, method: Owner, i: int, kind: str, called: str, tag: int, info: TensorInfo | None,
                  quantization: tuple[float, int] | None) -> None:
@@ -66,20 +66,20 @@ class InputOutput:
 
     @property
     def info(self) -> TensorInfo:
-        """Return the shape and place of a tensor; numbers, strings and lists have none."""
+        """Return the shape and address of a tensor; numbers, strings and lists have none."""
         assert self._info is not None
         return self._info
 
     def declarations(self) -> list[str]:
-        """Return the lines that declare the functions of this end."""
+        """Return the lines that declare the functions of this input or output."""
         raise NotImplementedError
 
     def comment(self) -> str:
-        """Return the comment above the declarations."""
+        """Return the comment above the declarations of this input or output."""
         raise NotImplementedError
 
     def definitions(self) -> list[str]:
-        """Return the lines of the functions and macros of this end."""
+        """Return the lines of the functions and macros of this input or output."""
         raise NotImplementedError
 
     def describe(self) -> str:
@@ -92,7 +92,7 @@ class InputOutput:
         return f"{self.info.dtype}, {'up to ' if self.is_dynamic else ''}{sizes}{stored}"
 
     def macros(self) -> list[str]:
-        """Return the lines of the constants that there are of a tensor."""
+        """Return the lines of a tensor's constants."""
         if not self.is_tensor:
             return []
         sizes, macro = self.info.sizes(), self.macro
@@ -122,7 +122,7 @@ class InputOutput:
 
 
 class Input(InputOutput):
-    """An input: in planned memory it is written in place, else a pointer is set."""
+    """An input. In planned memory it is written in place, else a pointer is set."""
 
     def __init__(self, method: Owner, i: int, called: str) -> None:
         meta, tag = method.meta, method.meta.input_tag(i)
@@ -132,7 +132,7 @@ class Input(InputOutput):
 
     @property
     def is_attached(self) -> bool:
-        """Return True for one that has no planned memory, but elements."""
+        """Return True for an input with elements, but without planned memory."""
         return self.is_tensor and not self.is_planned and self.info.nbytes() > 0
 
     def declarations(self) -> list[str]:

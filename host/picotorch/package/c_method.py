@@ -22,11 +22,11 @@ from .identifiers import Identifiers, spelled
 
 _IDENTIFIERS = ("method", "open", "run", "reset", "pool", "pool_bytes", "temp_bytes")
 _STATIC = (KERNEL_CALL, program_schema.INSTRUCTION_ARGUMENTS_NONE)
-MARK = "Written by picotorch compile"  # of what may be written again
+MARK = "Written by picotorch compile"  # marks files that picotorch may replace
 
 
 def constant_of(meta: MethodMeta) -> int | float | None:
-    """Return the number of a method that only returns this one; None for any other."""
+    """Return the number of a method that only returns a number, or None for any other method."""
     is_constant = (meta.num_inputs() == 0 and meta.num_instructions() == 0
                    and meta.num_outputs() == 1 and meta.output_tag(0) in NUMBERS)
     return Values(meta.program, meta.plan).number(meta.output_value(0)) if is_constant else None
@@ -35,7 +35,7 @@ def constant_of(meta: MethodMeta) -> int | float | None:
 def only_calls(meta: MethodMeta) -> bool:
     """Return True for a method that only calls kernels.
 
-    If its pool is empty, no size or number changes.
+    If its pool is empty, sizes and numbers do not change.
     """
     instructions = read_instructions(meta, Values(meta.program, meta.plan))
     return all(one.kind in _STATIC for one in instructions)
@@ -68,7 +68,10 @@ class CMethod:
         self.unplanned = [*self._unplanned_outputs(), *self._unplanned_state()]
 
     def _patterns(self) -> list[str]:
-        """Return the patterns of its identifiers, main.c's included, without inputs and outputs."""
+        """Return the patterns of the method's identifiers, including main.c's.
+
+        The identifiers of inputs and outputs are not included.
+        """
         suffixes = [*_IDENTIFIERS, *(f"planned_{i}{end}" for i in range(len(self.planned))
                                      for end in ("", "_bytes")),
                     *(f"memory_of_output_{i}" for i in self.meta.unplanned_outputs()),
@@ -76,11 +79,11 @@ class CMethod:
         return ["execute_{}", *(f"{{}}_{end}" for end in suffixes)]
 
     def is_static(self) -> bool:
-        """Return True if the pool is empty and each instruction calls a kernel."""
+        """Return True if the pool is empty and all instructions call kernels."""
         return self.pool == 0 and only_calls(self.meta)
 
     def _unplanned_outputs(self) -> Iterator[tuple[str, str, int]]:
-        """Return for each output the call that sets its memory, the memory's name, its bytes."""
+        """Return the call that sets the memory, the memory's name and its bytes, for each output."""
         for i in self.meta.unplanned_outputs():
             yield (f"pt_set_output(&{self.prefix}_method, {i}", f"{self.prefix}_memory_of_output_{i}",
                    self.meta.output_tensor_meta(i).nbytes())
@@ -93,7 +96,7 @@ class CMethod:
 
     @property
     def macro(self) -> str:
-        """Return the prefix of its macros."""
+        """Return the prefix of the method's macros."""
         return self.prefix.upper()
 
     def entry(self) -> dict[str, Any]:
@@ -131,7 +134,7 @@ def header(name: str, size: int, methods: list[CMethod], constants: dict[str, in
 
 
 def _define(model: str, method: str, number: int | float, identifiers: Identifiers) -> str:
-    """Return the macro of a method that returns a number, with the method's name if it is another."""
+    """Return the macro of a method that returns a number, with a comment if their names differ."""
     name = identifiers.claim(f"{model}_constant_{spelled(method)}", "{}").upper()
     line = f"#define {name} {quoting.c_number(number)}"
     exact = name == f"{model}_constant_{method}".upper()
@@ -217,7 +220,7 @@ static pt_value_view output(const pt_method *method, uint32_t i) {
 def source(name: str, methods: list[CMethod], shared_temp: int) -> str:
     """Return the source of the model `name`.
 
-    shared_temp: bytes of the temp memory that models share at the user's request.
+    shared_temp: bytes of the temp memory that models share on request.
     """
     body = []
     for method in methods:

@@ -39,14 +39,14 @@ _TARGETS = c_sources.KERNELS.parent / "examples" / "c"
 _TARGET_FILES = ("target.h", "target_host.c", "target_mps2.c", "mps2.ld")
 _OWN = {"main.c", "Makefile", "CMakeLists.txt", "README.md", "LICENSE", *_TARGET_FILES}
 _OF_MAIN = ("main", "say", "line", "used", "put", "put_text", "put_number", "put_elements")
-# What no model can be called: folders and files of the project, targets of CMake, headers of C, which
-# a folder of this name would hide.
+# Names that no model can have: folders and files of the project, targets of CMake, and headers of C,
+# which a folder of the same name would hide.
 _RESERVED = {c_files.LIBRARY, "build", "main", "makefile", "license", "readme", "cmakelists", "target",
              "all", "clean", "install", "test", "help", "package", "assert", "complex", "ctype",
              "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math", "memory",
              "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
              "strings", "tgmath", "time", "wchar", "wctype"}
-_WORDS = 8  # of the .ptm file in a line
+_WORDS = 8  # words of the .ptm file in a line
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Model:
     """A .ptm file for a project.
 
     name: the start of its files' and functions' names. inputs: arrays or numbers by method, for main.c;
-    random ones otherwise. note: a line for the comments. board: an emulated one that runs the file.
+    random ones otherwise. note: a line for the comments. board: an emulated board that runs the file.
     temp: bytes of temp memory by method, if more than needed. io_names: of inputs and outputs by
     method, see io_names.of_program.
     """
@@ -98,18 +98,20 @@ def name_of(path: Path) -> str:
 
 
 def _is_reserved(name: str) -> bool:
-    """Return whether the project uses a name; pt_... is the library's, ..._ptm a method's."""
+    """Return True if the project uses a name. pt_... is the library's, ..._ptm a method's."""
     return name.lower() in _RESERVED or bool(re.match("pt(_|$)|.*_ptm$", name.lower()))
 
 
 def write(models: list[Model], folder: Path) -> dict[str, Any]:
-    """Write a project with these models; return its contents.
+    """Write a project with these models, and return its contents.
 
     A folder that this function wrote before is overwritten, except the user's changes of main.c,
-    targets, Makefile, CMakeLists.txt, README.md and LICENSE: "kept" lists the changed files that do not
-    fit these models, see c_files.write_files. Raises AccessFailed for a folder of something else, for
-    files of the user's that it would replace and for a folder that cannot be written, InvalidArgument
-    for a name that is none in C or that two models share, OperatorMissing.
+    targets, Makefile, CMakeLists.txt, README.md and LICENSE. "kept" lists the changed files that do not
+    fit these models, see c_files.write_files.
+
+    Raises AccessFailed for a folder with other contents, for files of the user's that it would replace,
+    and for a folder that cannot be written. Raises InvalidArgument for a name that is invalid in C or
+    that two models share, and OperatorMissing.
     """
     folder = Path(folder)
     check([model.name for model in models], folder)
@@ -129,9 +131,9 @@ def write(models: list[Model], folder: Path) -> dict[str, Any]:
 
 
 def check(names: list[str], folder: Path) -> None:
-    """Raise the errors of write() for the names of its models and for the folder.
+    """Check names of models and the folder, before the work on the models starts.
 
-    Call it before the work on the models starts.
+    Raises the errors of write().
     """
     check_names(names)
     c_files.check_folder(folder, [path for name in names for path in _paths(name)], _OWN)
@@ -143,9 +145,10 @@ def _paths(name: str) -> list[str]:
 
 
 def check_names(names: list[str]) -> None:
-    """Raise InvalidArgument for a name that C lacks, one of the project's own, or one of two models.
+    """Check the names of models.
 
-    Macros have no lower case.
+    Raises InvalidArgument for a name that is invalid in C, that the project uses, or that two models
+    share. Names are compared in upper case, because macros have no lower case.
     """
     for name in names:
         if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
@@ -165,14 +168,14 @@ def _is_of_two(name: str) -> Error:
 
 
 def _claim(name: str, identifiers: Identifiers, *patterns: str) -> None:
-    """Raise InvalidArgument if the project has identifiers of a model already."""
+    """Raise InvalidArgument if the project already has identifiers of a model."""
     if identifiers.claim(name, *patterns) != name:
         raise _is_of_two(name)
 
 
 def _methods(program: Program, model: Model,
              identifiers: Identifiers) -> tuple[list[CMethod], dict[str, int | float]]:
-    """Return the methods that run, and the numbers that the others return, by their names."""
+    """Return the methods that run, and the numbers of the methods that only return one, by name."""
     metas = methods_of(program)
     constants = {meta.name(): c_method.constant_of(meta) for meta in metas}
     running = [(i, meta) for i, meta in enumerate(metas) if constants[meta.name()] is None]
@@ -207,7 +210,7 @@ def ptm_source(name: str, ptm: bytes) -> str:
 # ---- the library
 
 def _library(operators: list[str], features: Collection[str], methods: list[CMethod]) -> dict[str, str]:
-    """Return the texts of its files by their paths in the project."""
+    """Return the texts of the library's files by their paths in the project."""
     files = {path: (c_sources.KERNELS / path).read_text()
              for path in [*c_sources.needed_files(operators, features), "kernels.mk", "CMakeLists.txt"]}
     files["core/registry/operators.def"] = operator_file(operators, features)
@@ -240,7 +243,7 @@ def _config(methods: list[CMethod]) -> str:
 # ---- files
 
 def _templates(parts: list[_Part], methods: list[CMethod]) -> dict[str, str]:
-    """Return the files that are the same for all models but for some words."""
+    """Return the files that are equal for all models, except for some words."""
     several = len(parts) > 1
     names = [part.name for part in parts]
     board = parts[0].board
@@ -274,7 +277,7 @@ def _license() -> str:
 
 
 def _board_lines(name: str) -> str:
-    """Return the lines of a board in Makefile."""
+    """Return the lines of a board in the Makefile."""
     board = load_board(name)
     unified = ["-masm-syntax-unified"] if board.core == "cortex-m0plus" else []
     code, data = board.flash_of_project(), board.data

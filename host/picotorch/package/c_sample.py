@@ -10,7 +10,7 @@ from .c_io import Input, Output
 from .c_method import CMethod
 from .identifiers import Identifiers
 
-_WORDS = 8  # of an input in a line
+_WORDS = 8  # words of an input in a line
 
 
 def data(name: str, methods: list[CMethod], samples: dict[str, list[Any]],
@@ -43,7 +43,7 @@ def _array(io: Input, value: np.ndarray) -> list[str]:
 # ---- main.c
 
 def runs(methods: list[CMethod]) -> str:
-    """Return functions for main.c that run a method each; tensors are printed in hexadecimal digits."""
+    """Return functions for main.c that run one method each. Tensors are printed in hexadecimal."""
     return "\n\n".join("\n".join([*_memories(method), *_run(method)]) for method in methods)
 
 
@@ -53,7 +53,7 @@ def calls(methods: list[CMethod]) -> str:
 
 
 def _memories(method: CMethod) -> list[str]:
-    """Return the memories of the inputs outside of planned memory, which the model may write to."""
+    """Return the memories of the inputs outside of planned memory. The model may write to them."""
     found = [f"static uint64_t {io.name}[({io.macro}_BYTES + 7) / 8];"
              for io in method.inputs if io.is_attached]
     return [*found, ""] if found else []

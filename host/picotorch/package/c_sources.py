@@ -13,7 +13,7 @@ from ..host.operators import FEATURES, feature_kernels, supported_operators
 from ..host.sources import ROOT
 
 KERNELS = ROOT / "kernels"
-# Of the core what reads .pte and .ptd files, and what measures.
+# Files of the core that read .pte and .ptd files, or that measure.
 _NOT_FOR_PTM = {f"core/{name}.c" for name in (
     "format/data", "format/program", "format/pte", "format/verify", "load/pte_load",
     "load/pte_state", "run/tracer")}
@@ -24,7 +24,7 @@ _FLOAT64 = "pt_all_float64"
 
 _COMMENT = re.compile(r"//.*")
 _INCLUDE = re.compile(r'(?m)^#include (?:"([^"]+)"|<(picotorch/[^>]+)>)')
-_DEFINITION = re.compile(  # of a function or a constant that other files see
+_DEFINITION = re.compile(  # of a function or a constant with external linkage
     r"(?m)^(?!static|typedef|inline)(?:const )?\w[\w ]*?[ *]\**(pt_\w+)"
     r"(?:\([^;{}]*\) \{|(?:\[[^\n]*\])? =\s)")
 _PROTOTYPE = re.compile(r"(?m)^(?!static|typedef|#)\w[\w *]*\([^{};]*\);")
@@ -52,7 +52,7 @@ def needed_files(operators: list[str], features: Collection[str] = tuple(FEATURE
 
 @functools.cache
 def needed_by(path: str) -> frozenset[str]:
-    """Return the sources outside the core whose functions this one, also outside it, may call."""
+    """Return the sources outside the core whose functions a source outside the core may call."""
     headers = (header for header in _headers(path) if not header.startswith(("core/", "include/")))
     text = _text(path) + "".join(_PROTOTYPE.sub("", _text(header)) for header in headers)
     definitions, names = _definitions(), set(re.findall(r"\bpt_\w+", text))
@@ -84,7 +84,7 @@ def _definitions() -> dict[str, set[str]]:
 
 @functools.cache
 def _headers(path: str) -> set[str]:
-    """Find all headers that a file includes, directly or not."""
+    """Return all headers that a file includes, directly or indirectly."""
     found: set[str] = set()
     for private, public in _INCLUDE.findall(_text(path)):
         header = private or f"include/{public}"
@@ -93,7 +93,7 @@ def _headers(path: str) -> set[str]:
 
 
 def _kernel_file(symbol: str) -> str:
-    """Return the source with the kernel pt_<symbol>, which a macro may put together."""
+    """Return the source with the kernel pt_<symbol>, whose name a macro may compose."""
     (path,) = _definitions().get(f"pt_{symbol}") or [
         path for path in _sources() if not path.startswith("core/") and _makes(path, symbol)]
     return path
@@ -114,7 +114,7 @@ def _words(path: str) -> frozenset[str]:
 
 @functools.cache
 def _patterns(path: str) -> list[re.Pattern[str]]:
-    """Return patterns of the names that macros of a file put together, such as pt_aten_##name##_out.
+    """Return patterns of the names that macros of a file compose, such as pt_aten_##name##_out.
 
     A part that neither begins nor ends with _ is a macro's parameter.
     """

@@ -14,7 +14,8 @@ class Identifiers:
     def claim(self, name: str, *patterns: str) -> str:
         """Return a name with which no identifier of these patterns, such as "{}_open", exists yet.
 
-        It is `name`, or `name` with a number behind it. From now on all of them exist.
+        The name is `name`, or `name` with a number behind it. From then on all of these identifiers
+        exist.
         """
         names = itertools.chain([name], (f"{name}_{number}" for number in itertools.count(2)))
         found = next(found for found in names if not self._spelled(found, patterns) & self._reserved)
@@ -27,5 +28,5 @@ class Identifiers:
 
 
 def spelled(text: str) -> str:
-    """Return a text as a part of an identifier."""
+    """Return a text spelled as a part of an identifier."""
     return re.sub(r"[^0-9A-Za-z_]", "_", text)

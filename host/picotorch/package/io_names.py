@@ -1,8 +1,8 @@
 """Find the names of the inputs and outputs of methods in a program.
 
-They are the keys of keyword arguments and of dicts, and the fields of dataclasses, in the trees that
-torch.export flattened, as ExecutionPlan's container_meta_type stores them. ExecuTorch stores no name of
-a positional argument.
+The names are the keys of keyword arguments and of dicts, and the fields of dataclasses. They are in the
+trees that torch.export flattened, which ExecutionPlan's container_meta_type stores. ExecuTorch stores
+no name of a positional argument.
 """
 
 import json
@@ -11,16 +11,16 @@ from typing import Any
 
 from ..host import program_schema as slots
 
-_CALLS = ("set", "resize", "sizes")  # what functions of an end have behind its name
+_CALLS = ("set", "resize", "sizes")  # suffixes of an input's or output's functions
 _LONGEST = 100  # characters of a name: files can repeat long keys without end
 
 
 def of_program(model: bytes) -> dict[str, tuple[list[str], list[str]]]:
     """Return {method: (names of its inputs, names of its outputs)} of a verified program.
 
-    "" for one without a name, no list if the program has none.
+    An input or output without a name has "". The list is empty if the program has no names.
     """
-    from ..run.tables import Tables  # with flatbuffers, which few commands need
+    from ..run.tables import Tables  # imports flatbuffers, which few commands need
 
     tables = Tables(model)
     plans = tables.table(tables.root(), slots.PROGRAM_EXECUTION_PLAN)
@@ -37,7 +37,7 @@ def of_program(model: bytes) -> dict[str, tuple[list[str], list[str]]]:
 def _names(text: str) -> list[str]:
     """Return the names of the leaves of a tree: keys on the way from its root, joined by "_".
 
-    "" for more than _LONGEST characters. [] for a text that is no tree.
+    A name is "" if it has more than _LONGEST characters. The list is empty if the text is not a tree.
     """
     found: list[str] = []
     try:
@@ -61,7 +61,7 @@ def _add_names(tree: dict[str, Any], name: str, found: list[str]) -> None:
 
 
 def _keys(context: Any) -> Any:
-    """Return the keys of a dict, the fields of a dataclass; anything else for a sequence."""
+    """Return the keys of a dict or the fields of a dataclass, and another value for a sequence."""
     if isinstance(context, dict):  # of a defaultdict
         return context["dict_context"]
     try:
@@ -75,7 +75,8 @@ def _keys(context: Any) -> Any:
 def identifiers(names: list[str], count: int) -> list[str]:
     """Name each of `count` inputs or outputs for C, by its name or its index.
 
-    The index serves if there is no name, or if functions or macros of two would have the same name.
+    The index is used without a name, or if functions or macros of two inputs or outputs would have the
+    same name.
     """
     found = [str(i) for i in range(count)]
     if len(names) != count:

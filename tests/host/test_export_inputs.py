@@ -36,6 +36,18 @@ def test_inputs_of_any_strides(torch, array, is_torch):
     assert report["checked"] == "executed" and report["outputs"][0]["sqnr"] > 100
 
 
+def test_one_tensor_for_two_arguments_is_two_inputs(torch):
+    """h = c = zeros: the program read the first for both."""
+    class Step(torch.nn.Module):
+        def forward(self, h, c):
+            return 2 * h + c
+
+    state = torch.zeros(1, 4)
+    report = picotorch.export.export(Step(), (state, state),
+                                     evaluate=[(torch.rand(1, 4), torch.rand(1, 4))]).report
+    assert report["outputs"][0]["sqnr"] > 100
+
+
 @pytest.mark.parametrize("kept", ["parameter", "buffer", "constant"])
 def test_weights_of_any_strides(torch, kept):
     weights = torch.from_numpy(np.arange(16, dtype=np.float32).reshape(4, 4)[None, None])

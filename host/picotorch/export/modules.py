@@ -212,13 +212,23 @@ def _is_writable(name: str) -> bool:
 
 
 def _arguments(torch: ModuleType, inputs: Any, name: str) -> tuple[Any, ...]:
+    """Return the arguments of forward, tensors and numbers.
+
+    One tensor for two arguments, h = c = torch.zeros(1, 8), is two: torch.export would make them one
+    input.
+    """
     if isinstance(inputs, torch.Tensor):
         return (inputs,)
     if not isinstance(inputs, tuple | list):
         raise fail(INVALID_ARGUMENT, f"example inputs are {type(inputs).__name__}", name,
                    remedy="give a tuple of the arguments of forward")
-    return tuple(value if isinstance(value, torch.Tensor | int | float | bool | None.__class__)
-                 else arrays.tensor(torch, np.asarray(value)) for value in inputs)
+    found: list[Any] = []
+    for value in inputs:
+        if not isinstance(value, torch.Tensor | int | float | bool | None.__class__):
+            value = arrays.tensor(torch, np.asarray(value))
+        found.append(value.clone() if any(
+            isinstance(value, torch.Tensor) and value is one for one in found) else value)
+    return tuple(found)
 
 
 def _runner(torch: ModuleType) -> "Callable[[nn.Module, tuple[Any, ...]], list[Any]]":

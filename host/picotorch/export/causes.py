@@ -8,14 +8,14 @@ Importing it imports torch.
 
 import math
 from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import torch
 
-from . import graph_edits
 from .lower_float import path_of, value_name
 from .passes import masks
 from .report import BELOW_FAKE, POOR
+from .trial import Site, Trial, is_quantization
 
 _ENOUGH = 10 ** ((POOR + BELOW_FAKE) / 10)  # of a value to its error, squares
 _SHARE = 0.5  # of the error of all roundings, that one makes by itself
@@ -40,18 +40,6 @@ class Cause(NamedTuple):
     remedy: str = ""
 
 
-class _Site(NamedTuple):
-    """A rounding: of the value of a node, or of the weights of a user, for which value is None."""
-
-    value: torch.fx.Node | None
-    user: torch.fx.Node
-    dequantizers: tuple[torch.fx.Node, ...]
-    limits: tuple[float, float, float]  # lowest, highest, step
-
-    def users(self) -> list[torch.fx.Node]:
-        return [user for one in self.dequantizers for user in one.users]
-
-
 def find(fake_quantized: torch.fx.GraphModule, reference: torch.fx.GraphModule,
          arguments: tuple[Any, ...], below: dict[str, str], poor: Iterable[str],
          calibration: list[list[Any]]) -> dict[str, Cause]:
@@ -61,132 +49,16 @@ def find(fake_quantized: torch.fx.GraphModule, reference: torch.fx.GraphModule,
     operator} of values that are less exact than in `fake_quantized`. poor: other values. calibration:
     the samples, lists of arrays, whose ranges the scales come from.
     """
-    trial = _Trial(fake_quantized, reference, arguments)
+    trial = Trial(fake_quantized, reference, arguments)
     return {name: _of_kernel(trial, name, operator) for name, operator in below.items()
             if name in trial.nodes} | {
         name: _cause(trial, name, calibration) for name in poor if name in trial.nodes}
 
 
-def _is(node: Any, name: str) -> TypeGuard[torch.fx.Node]:
-    return isinstance(node, torch.fx.Node) and str(node.target).startswith(
-        f"quantized_decomposed.{name}")
-
-
-class _Trial:
-    """A graph of floats, in which single values can be rounded."""
-
-    def __init__(self, graph: torch.fx.GraphModule, reference: torch.fx.GraphModule,
-                 arguments: tuple[Any, ...]) -> None:
-        self.graph, self.arguments = graph, torch.utils._pytree.tree_leaves(arguments)
-        self.nodes = {value_name(node): node for node in graph.graph.nodes
-                      if not _is(node, "quantize") and not _is(node, "dequantize")}
-        self.weights = self._weights(reference)
-        self.sites = self._sites()
-        self.floats = self._run({}, frozenset())
-
-    def _weights(self, reference: torch.fx.GraphModule) -> dict[torch.fx.Node, torch.Tensor]:
-        """Return {dequantizer of weights: the weights in float}."""
-        named = {node.name: node for node in reference.graph.nodes}
-        found: dict[torch.fx.Node, torch.Tensor] = {}
-        for node in self.graph.graph.nodes:
-            same = named.get(node.name)
-            for k, argument in enumerate(node.args):
-                if (_is(argument, "dequantize") and not _is(argument.args[0], "quantize")
-                        and same is not None and k < len(same.args)
-                        and getattr(same.args[k], "op", "") == "get_attr"):
-                    found[argument] = graph_edits.constant(reference, same.args[k]).detach()
-        return found
-
-    def _sites(self) -> list[_Site]:
-        found: dict[torch.fx.Node, list[torch.fx.Node]] = {}
-        for node in self.graph.graph.nodes:
-            if not _is(node, "dequantize") or not node.users:
-                continue
-            if _is(node.args[0], "quantize"):
-                found.setdefault(node.args[0].args[0], []).append(node)
-            elif node in self.weights:
-                found.setdefault(node, []).append(node)
-        return [_Site(None if source in self.weights else source, next(iter(nodes[0].users)),
-                      tuple(nodes), self._limits(nodes[0])) for source, nodes in found.items()]
-
-    def _limits(self, node: torch.fx.Node) -> tuple[float, float, float]:
-        step, zero_point, minimum, maximum = (
-            graph_edits.constant(self.graph, one) if isinstance(one, torch.fx.Node) else one
-            for one in _parameters(node))
-        if isinstance(step, torch.Tensor):
-            return (math.nan, math.nan, math.nan)
-        return ((minimum - zero_point) * step, (maximum - zero_point) * step, step)
-
-    def _run(self, values: dict[torch.fx.Node, Any],
-             on: frozenset[torch.fx.Node]) -> dict[torch.fx.Node, Any]:
-        one = _Interpreter(self, on)
-        with torch.no_grad():
-            one.run(*self.arguments, initial_env=dict(values))
-        env: dict[torch.fx.Node, Any] = one.env
-        return env
-
-    def ancestors(self, node: torch.fx.Node) -> set[torch.fx.Node]:
-        found, waiting = set(), [node]
-        while waiting:
-            one = waiting.pop()
-            if one not in found:
-                found.add(one)
-                waiting += one.all_input_nodes
-        return found
-
-    def sites_of(self, node: torch.fx.Node) -> list[_Site]:
-        """Return the roundings that the value of a node depends on, its own among them."""
-        leading = self.ancestors(node)
-        return [site for site in self.sites
-                if site.value is node or not leading.isdisjoint(site.dequantizers)]
-
-    def noise(self, node: torch.fx.Node, sites: list[_Site]) -> float:
-        """Return the sum of the squared errors of a value by these roundings."""
-        on = frozenset(one for site in sites for one in site.dequantizers)
-        stale = set(on)
-        for one in self.graph.graph.nodes:
-            if not stale.isdisjoint(one.all_input_nodes):
-                stale.add(one)
-        own = next((site.dequantizers[0] for site in sites if site.value is node), node)
-        values = {one: value for one, value in self.floats.items() if one not in stale}
-        ancestors = self.ancestors(own)
-        values |= {one: None for one in self.graph.graph.nodes if one in stale and one not in ancestors}
-        error = (self._run(values, on)[own].double() - self.floats[node].double()).nan_to_num()
-        return float((error**2).sum())
-
-
-class _Interpreter(torch.fx.Interpreter):  # type: ignore[misc]
-    def __init__(self, trial: _Trial, on: frozenset[torch.fx.Node]) -> None:
-        super().__init__(trial.graph, garbage_collect_values=False)
-        self.trial, self.on = trial, on
-
-    def run_node(self, node: torch.fx.Node) -> Any:
-        if _is(node, "dequantize") and node not in self.on:
-            if node in self.trial.weights:
-                return self.trial.weights[node]
-            if _is(node.args[0], "quantize"):
-                return self.env[node.args[0].args[0]]
-        return super().run_node(node)
-
-    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        schema = getattr(target, "_schema", None)
-        if schema is not None and schema.is_mutable:  # the values of other runs stay as they are
-            args = torch.utils._pytree.tree_map_only(torch.Tensor, torch.clone, args)
-        return super().call_function(target, args, kwargs)
-
-
-def _parameters(node: torch.fx.Node) -> list[Any]:
-    """Return (scale, zero point, lowest, highest integer); per channel, the first two are nodes."""
-    numbers = list(node.args[1:])
-    if _is(node, "dequantize_per_channel"):
-        del numbers[2]  # the axis
-    return numbers[:4]
-
-
-def _of_kernel(trial: _Trial, name: str, operator: str) -> Cause:
+def _of_kernel(trial: Trial, name: str, operator: str) -> Cause:
     """Word the cause of a layer that its kernel computes less exactly than its roundings make it."""
     node = trial.nodes[name]
-    leading = trial.ancestors(node)
+    leading = trial.ancestors([node])
     for source in (one for one in trial.graph.graph.nodes if one in leading):
         constant = _constant(trial, source) if any(
             site.value is source and node in site.users() for site in trial.sites) else None
@@ -197,7 +69,7 @@ def _of_kernel(trial: _Trial, name: str, operator: str) -> Cause:
                  "before it, the cause was not determined", (_label(trial, node),))
 
 
-def _cause(trial: _Trial, name: str, calibration: list[list[Any]]) -> Cause:
+def _cause(trial: Trial, name: str, calibration: list[list[Any]]) -> Cause:
     node = trial.nodes[name]
     sites = trial.sites_of(node)
     total, noises = trial.noise(node, sites), [trial.noise(node, [site]) for site in sites]
@@ -213,7 +85,7 @@ def _cause(trial: _Trial, name: str, calibration: list[list[Any]]) -> Cause:
     return _of_value(trial, first, layers, calibration)
 
 
-def _to_keep(trial: _Trial, node: torch.fx.Node, loudest: list[_Site], count: int) -> list[_Site]:
+def _to_keep(trial: Trial, node: torch.fx.Node, loudest: list[Site], count: int) -> list[Site]:
     """Return the loudest roundings without which a value is exact enough, and at least `count`."""
     signal = float((trial.floats[node].double() ** 2).nan_to_num().sum())
     while count < len(loudest) and _ENOUGH * trial.noise(node, loudest[count:]) >= signal:
@@ -221,9 +93,9 @@ def _to_keep(trial: _Trial, node: torch.fx.Node, loudest: list[_Site], count: in
     return loudest[:count]
 
 
-def _int8_layers(trial: _Trial, sites: list[_Site], node: torch.fx.Node) -> tuple[str, ...]:
+def _int8_layers(trial: Trial, sites: list[Site], node: torch.fx.Node) -> tuple[str, ...]:
     """Return the layers to keep in float, so that these roundings disappear."""
-    leading = trial.ancestors(node)
+    leading = trial.ancestors([node])
     found: dict[torch.fx.Node, None] = {}
     for site in sites:
         if site.value is None:
@@ -236,14 +108,14 @@ def _int8_layers(trial: _Trial, sites: list[_Site], node: torch.fx.Node) -> tupl
     return tuple(dict.fromkeys(_label(trial, one) for one in found))
 
 
-def _label(trial: _Trial, node: torch.fx.Node) -> str:
+def _label(trial: Trial, node: torch.fx.Node) -> str:
     """Return the path of a layer's module if it has one node alone, else the name of its value."""
     path = path_of(node)
     same = [one for one in trial.nodes.values() if one.op == "call_function" and path_of(one) == path]
     return path if path and len(same) == 1 else value_name(node)
 
 
-def _of_weights(trial: _Trial, site: _Site) -> str:
+def _of_weights(trial: Trial, site: Site) -> str:
     weights = trial.weights[site.dequantizers[0]].abs()
     label = _label(trial, site.user)
     if weights.numel() == 1:
@@ -261,7 +133,7 @@ def _of_weights(trial: _Trial, site: _Site) -> str:
     return f"the step of the weights of {label}, {site.limits[2]:.3g}, is coarse for what they compute"
 
 
-def _of_value(trial: _Trial, site: _Site, layers: tuple[str, ...],
+def _of_value(trial: Trial, site: Site, layers: tuple[str, ...],
               calibration: list[list[Any]]) -> Cause:
     """Find the cause of a coarse step of a value, or of its clamping."""
     assert site.value is not None  # but weights
@@ -290,7 +162,7 @@ def _of_value(trial: _Trial, site: _Site, layers: tuple[str, ...],
                  f"{step:.3g} is coarse for what follows", layers)
 
 
-def _is_wide(trial: _Trial, site: _Site) -> bool:
+def _is_wide(trial: Trial, site: Site) -> bool:
     """Return True if the scale of a value is far wider than the value; never for softmax."""
     lowest, highest, _ = site.limits
     return (site.value is not None and site.value.target not in masks.SOFTMAXES
@@ -301,7 +173,7 @@ def _width(value: torch.Tensor) -> float:
     return max(float(value.max()), 0) - min(float(value.min()), 0)
 
 
-def _constant(trial: _Trial, node: torch.fx.Node) -> float | None:
+def _constant(trial: Trial, node: torch.fx.Node) -> float | None:
     """Return the constant of a value that is far from all others of it, None without such."""
     value = trial.floats[node].double()
     extreme = max(value.min(), value.max(), key=abs)
@@ -313,7 +185,7 @@ def _constant(trial: _Trial, node: torch.fx.Node) -> float | None:
     return float(extreme) if _has_constant(trial, node, float(extreme)) else None
 
 
-def _has_constant(trial: _Trial, node: torch.fx.Node, extreme: float) -> bool:
+def _has_constant(trial: Trial, node: torch.fx.Node, extreme: float) -> bool:
     """Return True if a number of this size leads to a value: of the graph, or of an input."""
     found, waiting = set(), [node]
     while waiting:
@@ -329,7 +201,7 @@ def _has_constant(trial: _Trial, node: torch.fx.Node, extreme: float) -> bool:
                 isinstance(argument, int | float) and abs(argument) >= abs(extreme) / 2
                 for argument in one.args):
             return True
-        if one.target in _CARRIERS or _is(one, "quantize") or _is(one, "dequantize"):
+        if one.target in _CARRIERS or is_quantization(one, "quantize", "dequantize"):
             waiting += one.all_input_nodes
     return False
 
@@ -338,10 +210,11 @@ def _is_constant(node: torch.fx.Node, tensor: torch.Tensor) -> bool:
     """Return True for constants, and for inputs that are masks."""
     if node.op == "placeholder":
         return len(tensor.unique()) <= 2
-    return node.op == "get_attr" or (_is(node, "dequantize") and node.args[0].op == "get_attr")
+    return node.op == "get_attr" or (
+        is_quantization(node, "dequantize") and node.args[0].op == "get_attr")
 
 
-def _shared(trial: _Trial, site: _Site, what: str, layers: tuple[str, ...]) -> Cause:
+def _shared(trial: Trial, site: Site, what: str, layers: tuple[str, ...]) -> Cause:
     """Word a scale that is far wider than its value.
 
     The scale is shared with another value, or the samples of the calibration were wider.

@@ -399,9 +399,11 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
 
     def annotate(self, model: torch.fx.GraphModule) -> torch.fx.GraphModule:
         in_float = masks.in_float(model, self.samples)
-        kept = _named(model, self.keep_float) | {
-            node for node in model.graph.nodes if node.name in self.refused}
+        kept = self._with_activations(model, _named(model, self.keep_float) | {
+            node for node in model.graph.nodes if node.name in self.refused})
         in_float |= kept | {node for node in model.graph.nodes if _takes_no_floats(node)}
+        kept |= _movers_between(model.graph, kept, in_float)
+        in_float |= kept
         for node in in_float:
             is_int8_again = (node.target in masks.SOFTMAXES and node not in kept
                              and in_float.isdisjoint(node.users))
@@ -426,6 +428,20 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
                     inputs[source] = _fixed_spec(source) or spec
         return model
 
+    def _with_activations(self, model: torch.fx.GraphModule,
+                          kept: set[torch.fx.Node]) -> set[torch.fx.Node]:
+        """Return layers that stay in float, with the activations that int8 would fuse with them.
+
+        By itself an activation would round its input, which a fused one does not.
+        """
+        pairs = {pattern[i:i + 2] for quantizer in self.quantizers[:-1]
+                 for pattern in quantizer.pattern_matcher.support_dict for i in range(len(pattern) - 1)}
+        for node in model.graph.nodes:
+            source = node.args[0] if node.args else None
+            if (isinstance(source, torch.fx.Node) and source in kept and len(source.users) == 1
+                    and (source.target, node.target) in pairs):
+                kept.add(node)
+        return kept
 
     def _annotate_numbers(self, model: torch.fx.GraphModule, in_float: set[torch.fx.Node]) -> None:
         """Give sums and products with a number a scale where their operand has one.
@@ -452,6 +468,31 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
                     has_scale.add(node)
             elif node.target in scaled and x is None:
                 has_scale.add(node)
+
+
+def _movers_between(graph: torch.fx.Graph, kept: set[torch.fx.Node],
+                    in_float: set[torch.fx.Node]) -> set[torch.fx.Node]:
+    """Return the data movements between kept layers and others in float, inputs and outputs alone.
+
+    With a scale they would round what comes from a layer in float and goes to one, or to an output.
+    """
+    found, seen = set(), set(in_float)
+    for first in graph.nodes:
+        if first.target not in data_movement.MOVERS or first in seen:
+            continue
+        movers, ends, waiting = set(), set(), [first]
+        while waiting:
+            node = waiting.pop()
+            if node.target not in data_movement.MOVERS or node in in_float:
+                ends.add(node)
+            elif node not in movers:
+                movers.add(node)
+                waiting += [other for other in (*node.all_input_nodes, *node.users)
+                            if other.op == "call_function"]
+        seen |= movers
+        if ends <= in_float and not ends.isdisjoint(kept):
+            found |= movers
+    return found
 
 
 def _operand_beside_number(graph: torch.fx.GraphModule, node: torch.fx.Node) -> torch.fx.Node | None:

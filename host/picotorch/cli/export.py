@@ -1,6 +1,7 @@
 """Define picotorch export."""
 
 import functools
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from ..run import bundled
 from . import options
 from .command import InputFile, OutputFile, ParamType, command
 
+_SQNR = 25.0  # dB: a good int8 program has as much
+
 
 class _Shape(ParamType):
     """Accept an example input: 1,3,224,224[:dtype]."""
@@ -32,6 +35,23 @@ class _Shape(ParamType):
             return torchscript.parse_shape(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class _Decibels(ParamType):
+    """25: a number of dB."""
+
+    name = "[DB]"
+
+    def convert(self, value: Any, param: click.Parameter | None,
+                ctx: click.Context | None) -> float:
+        try:
+            found = float(value)
+        except ValueError:
+            found = math.nan
+        if not math.isfinite(found):
+            self.fail(f"{value!r} is no number of dB: write --mixed={_SQNR:g}, or --mixed behind the "
+                      "model", param, ctx)
+        return found
 
 
 class _Model(InputFile):
@@ -61,6 +81,9 @@ class _Model(InputFile):
 @click.option("--keep-float", multiple=True, metavar="LAYER",
               help="With --quantize: compute this layer in float, a module or a value, as the report "
               "names it; repeat it.")
+@click.option("--mixed", type=_Decibels(), is_flag=False, flag_value=str(_SQNR),
+              help="With --quantize: leave further layers in float until all outputs have this SQNR "
+              f"in dB, by the fewest estimated cycles.  [{_SQNR:g} without a number]")
 @click.option("--shape", "shapes", multiple=True, type=_Shape(),
               help="For TorchScript: sizes of an input, and its dtype (float32 by default); once for "
               "each input.")
@@ -70,12 +93,13 @@ class _Model(InputFile):
               help="For TorchScript and .pt2: run their code with all your rights, if nothing can "
               "confine it.")
 @click.option("--accept-unusable", is_flag=True,
-              help="End with status 0 even if an output is too far from PyTorch's to be of use.")
+              help="End with status 0 even if an output is too far from PyTorch's to be of use, or "
+              "misses the SQNR of --mixed.")
 @options.as_json
 def export(model: Path, output: Path | None, quantize: Path | None, core: str | None,
            evaluate: Path | None, int8_io: bool, fuse_rnn: bool, keep_float: tuple[str, ...],
-           shapes: tuple[np.ndarray, ...], inputs: Path | None, unconfined: bool, accept_unusable: bool,
-           as_json: bool) -> None:
+           mixed: float | None, shapes: tuple[np.ndarray, ...], inputs: Path | None, unconfined: bool,
+           accept_unusable: bool, as_json: bool) -> None:
     """Export a PyTorch module as a program (.pte), or reduce a program's memory.
 
     MODEL is one of
@@ -92,7 +116,8 @@ def export(model: Path, output: Path | None, quantize: Path | None, core: str | 
     --int8-io the inputs and outputs of a quantized program are the integers themselves;
     method_meta.input_quantization(i) and output_quantization(i) give their scale and zero point. A
     program with operators that have no kernel is written, but the exit status is 1; one whose
-    outputs are far from PyTorch's is written, but the exit status is 3. Needs the packages
+    outputs are far from PyTorch's, or miss the SQNR of --mixed, is written, but the exit status is
+    3. Needs the packages
     torch and executorch (pip install 'picotorch[export]').
 
     A function is your own code and runs with all your rights. TorchScript and .pt2 files contain code,
@@ -105,6 +130,7 @@ def export(model: Path, output: Path | None, quantize: Path | None, core: str | 
     Examples:
       picotorch export net.py:model -o model.pte
       picotorch export net.py:model --quantize calibration.npz --core cortex-m4
+      picotorch export net.py:model --quantize calibration.npz --mixed 30
       picotorch export model.pt2 --quantize calibration.npz --evaluate test.npz
       picotorch export model.pt --shape 1,3,224,224
       picotorch export model.pte --int8-io -o model_int8.pte
@@ -115,6 +141,8 @@ def export(model: Path, output: Path | None, quantize: Path | None, core: str | 
         raise click.UsageError("--core goes with --quantize")
     if keep_float and quantize is None:
         raise click.UsageError("--keep-float goes with --quantize")
+    if mixed is not None and quantize is None:
+        raise click.UsageError("--mixed goes with --quantize")
     tell = None if as_json else functools.partial(click.echo, nl=False)
     is_function = modules.is_function(str(model))
     if not is_function:
@@ -132,7 +160,7 @@ def export(model: Path, output: Path | None, quantize: Path | None, core: str | 
         replaced = output.exists()
     options = pipeline.ExportOptions(
         None if quantize is None else read_arrays(quantize), core or pipeline.CORE,
-        None if evaluate is None else read_arrays(evaluate), int8_io, fuse_rnn, keep_float)
+        None if evaluate is None else read_arrays(evaluate), int8_io, fuse_rnn, keep_float, mixed)
     if is_function:
         if shapes or inputs is not None or unconfined:
             raise click.UsageError("--shape, --inputs and --unconfined are for files of torch: the "
@@ -152,7 +180,8 @@ def export(model: Path, output: Path | None, quantize: Path | None, core: str | 
     show.entry(entry, as_json, text)
     if entry.get("missing_operators"):
         sys.exit(1)
-    if entry.get("verdict") == "unusable" and not accept_unusable:
+    is_missed = entry.get("mixed") and not entry["mixed"]["reached"]
+    if (entry.get("verdict") == "unusable" or is_missed) and not accept_unusable:
         sys.exit(report.UNUSABLE)
 
 

@@ -39,8 +39,9 @@ class Exported:
     each with "sqnr" (dB), "largest" difference and "magnitude" (the largest value of PyTorch's);
     "accuracy" of "pytorch" and "program", None without labels; "warnings" on samples and layers;
     "verdict"; "int8", the "layers" and "macs" in int8 of "all_layers" and "all_macs"; "advice" on the
-    module, as picotorch advise returns; "time", an estimate for the core; "float32", the "bytes" and
-    "time" of the same module in float32, None unless this program is int8.
+    module, as picotorch advise returns; "mixed", the entry of mixed.Mixed, None without the argument;
+    "time", an estimate for the core; "float32", the "bytes" and "time" of the same module in float32,
+    None unless this program is int8.
     """
 
     buffer: bytes
@@ -68,7 +69,7 @@ class Exported:
 
 def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeline.CORE,
            evaluate: Any = None, labels: Any = None, int8_io: bool = False, fuse_rnn: bool = False,
-           keep_float: Iterable[str] = (), dynamic_shapes: Any = None,
+           keep_float: Iterable[str] = (), mixed: float | None = None, dynamic_shapes: Any = None,
            tell: Callable[[str], None] | None = None) -> Exported:
     """Export an nn.Module as a program, for inputs of these shapes.
 
@@ -79,7 +80,8 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeli
     int8_io: inputs and outputs are the integers. fuse_rnn: GRU, LSTM and their cells are an instruction
     for each layer and direction; ExecuTorch's own runtime lacks these operators. keep_float: layers
     that an int8 program computes in float, each the path of a module, "blocks.0.attention" for example,
-    or the name of a value, as the report has them. tell: receives each step as text.
+    or the name of a value, as the report has them. mixed: an SQNR in dB; further layers are in float
+    until all outputs have it, by the fewest estimated cycles. tell: receives each step as text.
 
     Raises NotFound without torch and executorch, InvalidArgument for inputs that forward or the core
     rejects, NotSupported for modules that torch.export or ExecuTorch cannot export.
@@ -87,6 +89,9 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeli
     core = chips.core_of(core) or core
     if core not in CORES:
         raise fail(INVALID_ARGUMENT, f"none of {', '.join(CORES)}", str(core))
+    if mixed is not None and quantize is None:
+        raise fail(INVALID_ARGUMENT, "goes with quantize", "mixed",
+                   remedy="give samples to quantize by")
     steps = Steps(tell)
     torch = pipeline.imported(steps).torch
     evaluated = _arrays(evaluate, "evaluate")
@@ -95,7 +100,8 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeli
             raise fail(INVALID_ARGUMENT, "go with evaluate", "labels")
         evaluated = {**evaluated, LABELS: np.asarray(argument(labels))}
     options = pipeline.ExportOptions(_arrays(quantize, "quantize"), core, evaluated, int8_io, fuse_rnn,
-                             (keep_float,) if isinstance(keep_float, str) else tuple(keep_float))
+                             (keep_float,) if isinstance(keep_float, str) else tuple(keep_float),
+                             mixed)
     with unchanged(torch, module):
         source = modules.source_of_module(torch, module, inputs, type(module).__name__, steps,
                                           dynamic_shapes)

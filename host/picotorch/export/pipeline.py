@@ -40,6 +40,7 @@ _BRANCHES = ("cond", "while_loop", "map_impl", "scan", "associative_scan")  # of
 EXTRA = "pip install 'picotorch[export]'"
 
 _LAYER_SAMPLES = 16  # that layers are compared on; outputs are on all
+_TRIAL_SAMPLES = 8  # that run with single roundings off
 
 
 class ExportOptions(NamedTuple):
@@ -48,7 +49,8 @@ class ExportOptions(NamedTuple):
     quantize: arrays of samples to quantize to int8 by, None for float32. evaluate: arrays of samples to
     compare with PyTorch on; if None, the ones of quantize, or the example inputs. fuse_rnn: recurrent
     layers are operators of picotorch, an instruction each. keep_float: layers that an int8 program
-    computes in float, by module or value.
+    computes in float, by module or value. mixed: the SQNR in dB that outputs should have, by further
+    layers in float.
     """
 
     quantize: dict[str, np.ndarray] | None = None
@@ -57,6 +59,7 @@ class ExportOptions(NamedTuple):
     int8_io: bool = False
     fuse_rnn: bool = False
     keep_float: tuple[str, ...] = ()
+    mixed: float | None = None
 
 
 def explained(error: Exception, quantized: bool, name: str) -> Error:
@@ -143,6 +146,10 @@ def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
     evaluated = evaluate or quantize or example_samples(examples)
     try:
         lowered = _lower(lowering, source, quantize, options, steps)
+        mixed = None
+        if options.mixed is not None and quantize is not None:
+            lowered, options, mixed = _mixed(lowering, source, lowered, quantize, evaluated, options,
+                                             steps)
     except (Error, MemoryError):
         raise
     except Exception as error:
@@ -153,7 +160,7 @@ def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
              "core": None if quantize is None else options.core,
              "bytes_before": source.before, "bytes": len(written),
              "warnings": _warnings(quantize, evaluated), "layer_warnings": [],
-             "kept_float": _kept_float(lowered, options.keep_float),
+             "kept_float": _kept_float(lowered, options.keep_float), "mixed": mixed,
              **_loaded(written, lowered, options)}
     if entry["missing_operators"]:
         return Built(written, entry | _unknown("not run: kernels are missing"))
@@ -311,6 +318,32 @@ def _lower(lowering: ModuleType, source: Source, quantize: Samples | None, optio
         lowered = quantizing.lower_int8(source.exported, samples, options.core, options.fuse_rnn,
                                         options.keep_float)
     return lowered
+
+
+def _mixed(lowering: ModuleType, source: Source, lowered: "Lowered", quantize: Samples,
+           evaluated: Samples, options: ExportOptions,
+           steps: Steps) -> "tuple[Lowered, ExportOptions, dict[str, Any] | None]":
+    """Leave layers in float until the outputs have the SQNR of options.mixed.
+
+    Return the program, the options that name its layers in float, and the entry of the report, which is
+    None if the twin cannot run the program.
+    """
+    def lower(names: tuple[str, ...]) -> "Lowered":
+        keep_float = options.keep_float + names
+        return _lower(lowering, source, quantize, options._replace(keep_float=keep_float), steps)
+
+    def measure(lowered: "Lowered") -> float:
+        outputs, _ = _outputs(lowering.torch, source, lowered.program, evaluated)
+        return report.worst_sqnr(outputs)
+
+    if open_program(lowered.program).method_meta("forward").missing_operators():
+        return lowered, options, None
+    assert lowered.fake_quantized is not None and options.mixed is not None  # of an int8 program
+    mixed = importlib.import_module(".mixed", __package__)
+    samples = [_tensors(lowering.torch, sample) for sample in evaluated.inputs[:_TRIAL_SAMPLES]]
+    with unchanged(lowering.torch, lowered.fake_quantized):
+        found = mixed.reach(lowered, samples, options.core, options.mixed, lower, measure, steps)
+    return found.lowered, options._replace(keep_float=options.keep_float + found.names), found.entry
 
 
 def _replanned(program: bytes, name: str, int8_io: bool) -> bytes:

@@ -1,9 +1,12 @@
 """Print the report of an export."""
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, TypeAlias
 
 import click
+
+from picotorch.errors import NOT_SUPPORTED, fail
 
 from ..host import show
 from ..measure.advising import IN_EITHER, IN_FLOAT32, IN_INT8, WITHOUT_INT8, Advice, Stance
@@ -26,6 +29,7 @@ UNUSABLE = 3  # exit status of an export with a verdict of "unusable"
 POOR = 10  # dB, of a layer: the error is a third of its values
 BELOW_FAKE = 3  # dB that a layer may lie below plain fake quantization; most kernels keep within 0.5
 NAMED = 3  # layers in a warning
+_GAINS = 20  # layers whose gain in float is listed
 _KEPT = 6  # layers to keep in float: of more it is better to export all in float
 _NOT_DETERMINED = "the cause was not determined", (), WITHOUT_INT8
 
@@ -37,6 +41,18 @@ def verdict(outputs: list[Entry]) -> str:
     if any(map(is_far, outputs)):
         return "unusable"
     return "rough" if any(map(_is_rough, outputs)) else "good"
+
+
+def worst_sqnr(outputs: list[Entry]) -> float:
+    """Return the SQNR of the worst output of floats; minus infinity if one is not finite.
+
+    Raises NotSupported without an output of floats.
+    """
+    found = [output["sqnr"] for output in outputs if output.get("equal") is None]
+    if not found:
+        raise fail(NOT_SUPPORTED, "no output is of floats, and integers have no SQNR", "mixed",
+                   remedy="let forward return the scores, or leave out --mixed")
+    return min(-math.inf if sqnr is None else sqnr for sqnr in found)
 
 
 def poor_layers(layers: list[Entry]) -> tuple[list[Entry], list[Entry]]:
@@ -123,6 +139,7 @@ def show_text(entry: Entry) -> None:
         show.line(f"On the twin: {entry['checked']}")
     else:
         _show_layers(entry)
+        _show_mixed(entry.get("mixed"))
         _show_outputs(entry)
         _show_time(entry.get("time"))
     for warning in entry.get("warnings", []):
@@ -175,6 +192,27 @@ def _show_layers(entry: Entry) -> None:
         [_label(layer, layers), layer["operator"].removesuffix(".out"), layer["dtype"],
          _decibels(layer["sqnr"]), f"{layer['largest']:.3g}", f"{layer['magnitude']:.3g}"]
         for layer in layers])
+
+
+def _show_mixed(mixed: Entry | None) -> None:
+    """Show what layers gain in float, and which are."""
+    if mixed is None:
+        return
+    layers = mixed["layers"]
+    chosen = [one["layer"] for one in layers if one["is_chosen"]]
+    cycles = mixed["cycles"]
+    show.heading("If one layer alone is in float")
+    show.table(["layer", "gain>", "cycles>", "chosen"], [
+        [one["layer"], f"{one['gain']:+.1f} dB", f"{one['cycles']:+,}", "yes" * one["is_chosen"]]
+        for i, one in enumerate(layers) if i < _GAINS or one["is_chosen"]])
+    show.line(f"SQNR {_decibels(mixed['int8'])} in int8, {_decibels(mixed['found'])} with "
+              f"{len(chosen)} of {len(layers)} layers in float" + ("" if cycles is None else
+              f"; about {cycles:,} cycles instead of {mixed['int8_cycles']:,}"))
+    if chosen:
+        show.line("the same again: " + " ".join(f"--keep-float {layer}" for layer in chosen))
+    if not mixed["reached"]:
+        show.line(f"WARNING: an SQNR of {mixed['target']:g} dB is out of reach, with every layer in "
+                  "float: give --mixed a lower value, or export it without --quantize")
 
 
 def _label(layer: Entry, layers: list[Entry]) -> str:

@@ -47,7 +47,7 @@ def export_file(data: bytes, kind: str, name: str, examples: list[Any] | None, o
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
         message = {"name": name, "kind": kind, "core": options.core, "int8_io": options.int8_io,
                    "fuse_rnn": options.fuse_rnn, "keep_float": options.keep_float,
-                   "given": examples is not None}
+                   "mixed": options.mixed, "given": examples is not None}
         words = [sys.executable, "-P", "-m", __name__, json.dumps(message)]
         answer = _ask(words if unconfined else sandbox.command(folder, words), folder,
                       _request(data, examples or [], options), tell or (lambda text: None))
@@ -145,6 +145,9 @@ _ENTRY = {  # the entry of building.build
     "checked": str, "samples": int, "layer_samples": int,
     "accuracy": {"pytorch": float, "program": float},
     "outputs": [{"output": int, **_DIFFERENCE, "equal": float}],
+    "mixed": {"target": float, "reached": bool, "int8": float, "found": float, "int8_cycles": int,
+              "cycles": int, "layers": [
+                  {"layer": str, "gain": float, "cycles": int, "is_chosen": bool}]},
     "kept_float": [int], "layer_warnings": [{"what": str, "remedy": str, "stance": str}],
     "layers": [{"layer": str, "value": str, "operator": str, "dtype": str, **_DIFFERENCE,
                 "fake_sqnr": float}],
@@ -203,7 +206,7 @@ def _export(request: dict[str, np.ndarray], message: dict[str, Any], steps: Step
     else:
         source = torchscript.source(torch, data, name, examples, steps)
     options = ExportOptions(part("quantize/"), message["core"], part("evaluate/"), message["int8_io"],
-                            message["fuse_rnn"], tuple(message["keep_float"]))
+                            message["fuse_rnn"], tuple(message["keep_float"]), message["mixed"])
     return pipeline.build(source, options, steps)
 
 

@@ -14,7 +14,7 @@ import dataclasses
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import resources
 
 from picotorch import MethodMeta
@@ -103,6 +103,24 @@ def by_instruction(meta: MethodMeta, core: str) -> list[Row]:
         found.append((instruction, operator, _count(core, operator, dtype, features), in_float,
                       _count(core, in_float, float_dtype, features) if in_float else 0))
     return found
+
+
+def cycles_by_instruction(meta: MethodMeta, core: str,
+                          counts: Sequence[int] = ()) -> list[tuple[int, float, float]]:
+    """Return (index, cycles, cycles in float32) for each call of a kernel, see by_instruction.
+
+    counts: the instructions that a board counted, by instruction of the method, if it did.
+    """
+    return [(i.index, (counts[i.index] if counts else count) * cycles.factors(core, operator)[1],
+             float_count * cycles.factors(core, in_float)[1])
+            for i, operator, count, in_float, float_count in by_instruction(meta, core)]
+
+
+def conversion_cycles(core: str, name: str, elements: int) -> float:
+    """Return the cycles that `name`, "quantize" or "dequantize", takes for a tensor."""
+    operator = f"cortex_m::{name}_per_tensor.out"
+    dtype = "float32" if name == "quantize" else "int8"
+    return _count(core, operator, dtype, [1, elements, elements, 0]) * cycles.factors(core, operator)[1]
 
 
 def _calls(meta: MethodMeta) -> Iterator[tuple[Instruction, str, str, list[int]]]:

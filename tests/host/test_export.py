@@ -116,7 +116,7 @@ def test_samples_lie_behind_one_another():
 
 @pytest.mark.parametrize("arrays, words", [
     ({"in0": np.ones((4, 3))}, "in0 has sizes [4, 3], samples of [1, 2] are wanted"),
-    ({"in0": np.ones((0, 2))}, "arrays of 0 samples given"),
+    ({"in0": np.ones((0, 2))}, "no samples given"),
     ({"in0": np.ones((4, 2)), "in1": np.ones((4, 2))}, "2 arrays given, the module takes 1 tensors"),
     ({"in0": np.array([["a", "b"]])}, "in0 is of <U1"),
     ({"in0": np.ones((4, 2)), "labels": np.arange(3)}, "labels has 3 values of int64 for 4 samples"),

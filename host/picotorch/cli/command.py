@@ -37,10 +37,11 @@ _OPTIONS = {(MEMORY_ALLOCATION_FAILED, SUBJECTS.index("method pool")): "--pool-s
 
 
 class InputFile(click.Path):
-    """Accept a file that a command reads."""
+    """Accept a file that a command reads. takes_folder: a folder of files, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, takes_folder: bool = False) -> None:
         super().__init__(path_type=Path)
+        self.takes_folder = takes_folder
 
     def file_of(self, value: Path) -> Path:
         """Return the file that a value of the parameter names."""
@@ -152,11 +153,15 @@ class Command(click.Command):
         Raises NotSupported for an input that is a FIFO or a device, AccessFailed for a folder,
         UsageError for an output that is an input or another output.
         """
-        paths = [(parameter, parameter.type.file_of(value)) for parameter in self.params
-                 if isinstance(parameter.type, InputFile) for value in _values(ctx, parameter)]
-        for _, path in paths:
-            if path.exists():
-                files.check_input(path)
+        paths = []
+        for parameter in self.params:
+            kind = parameter.type
+            if not isinstance(kind, InputFile):
+                continue
+            for path in map(kind.file_of, _values(ctx, parameter)):
+                paths.append((parameter, path))
+                if path.exists() and not (kind.takes_folder and path.is_dir()):
+                    files.check_input(path)
         for parameter in self.params:
             if not isinstance(parameter.type, OutputFile):
                 continue

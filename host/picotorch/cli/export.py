@@ -11,9 +11,18 @@ import numpy as np
 
 from picotorch.memory import LIMIT
 
-from ..export import completing, modules, pipeline, replan, report, sandboxed_export, torchscript
+from ..export import (
+    completing,
+    modules,
+    observer_names,
+    pipeline,
+    replan,
+    report,
+    sandboxed_export,
+    torchscript,
+)
 from ..export.progress import Steps
-from ..export.samples import read_arrays
+from ..export.samples import read_rows
 from ..host import show
 from ..host.files import check_output, read_file, write
 from ..host.npz import read_npz
@@ -65,12 +74,16 @@ class _Model(InputFile):
 @click.argument("model", type=_Model())
 @click.option("-o", "--output", type=OutputFile(".pte"), metavar="OUT.PTE",
               help="The program to write.  [default: MODEL or FUNCTION with .pte]")
-@click.option("--quantize", type=InputFile(), metavar="CALIBRATION.NPZ",
-              help="Quantize to int8 by these samples: arrays in0, in1 ... of (samples, *sizes).")
+@click.option("--quantize", type=InputFile(takes_folder=True), metavar="CALIBRATION.NPZ|FOLDER",
+              help="Quantize to int8 by these samples: arrays in0, in1 ... of (samples, *sizes), in a "
+              "file or in the .npz files of a folder.")
+@click.option("--observer", metavar="[min-max|percentile[:PERCENT]|mse]",
+              help="With --quantize: choose the ranges of values from all samples, without rare ones "
+              f"(percentile:99.5), or by the least squared error.  [default: {observer_names.DEFAULT}]")
 @click.option("--core", type=options.Core(), metavar="CORE",
               help="With --quantize: for this core, cortex-m0plus, m3, m4, m7, m33 or m55.  "
               "[default: cortex-m4]")
-@click.option("--evaluate", type=InputFile(), metavar="DATA.NPZ",
+@click.option("--evaluate", type=InputFile(takes_folder=True), metavar="DATA.NPZ|FOLDER",
               help="Compare with PyTorch on these samples; with an array labels also the accuracy.  "
               "[default: those of --quantize, or the example inputs]")
 @click.option("--int8-io", is_flag=True,
@@ -96,10 +109,10 @@ class _Model(InputFile):
               help="End with status 0 even if an output is too far from PyTorch's to be of use, or "
               "misses the SQNR of --mixed.")
 @options.as_json
-def export(model: Path, output: Path | None, quantize: Path | None, core: str | None,
-           evaluate: Path | None, int8_io: bool, fuse_rnn: bool, keep_float: tuple[str, ...],
-           mixed: float | None, shapes: tuple[np.ndarray, ...], inputs: Path | None, unconfined: bool,
-           accept_unusable: bool, as_json: bool) -> None:
+def export(model: Path, output: Path | None, quantize: Path | None, observer: str | None,
+           core: str | None, evaluate: Path | None, int8_io: bool, fuse_rnn: bool,
+           keep_float: tuple[str, ...], mixed: float | None, shapes: tuple[np.ndarray, ...],
+           inputs: Path | None, unconfined: bool, accept_unusable: bool, as_json: bool) -> None:
     """Export a PyTorch module as a program (.pte), or reduce a program's memory.
 
     MODEL is one of
@@ -131,6 +144,7 @@ def export(model: Path, output: Path | None, quantize: Path | None, core: str | 
       picotorch export net.py:model -o model.pte
       picotorch export net.py:model --quantize calibration.npz --core cortex-m4
       picotorch export net.py:model --quantize calibration.npz --mixed 30
+      picotorch export net.py:model --quantize samples/ --observer percentile
       picotorch export model.pt2 --quantize calibration.npz --evaluate test.npz
       picotorch export model.pt --shape 1,3,224,224
       picotorch export model.pte --int8-io -o model_int8.pte
@@ -143,6 +157,10 @@ def export(model: Path, output: Path | None, quantize: Path | None, core: str | 
         raise click.UsageError("--keep-float goes with --quantize")
     if mixed is not None and quantize is None:
         raise click.UsageError("--mixed goes with --quantize")
+    if observer is not None:
+        observer_names.parse(observer)
+        if quantize is None:
+            raise click.UsageError("--observer goes with --quantize")
     tell = None if as_json else functools.partial(click.echo, nl=False)
     is_function = modules.is_function(str(model))
     if not is_function:
@@ -159,8 +177,9 @@ def export(model: Path, output: Path | None, quantize: Path | None, core: str | 
         check_output(output)
         replaced = output.exists()
     options = pipeline.ExportOptions(
-        None if quantize is None else read_arrays(quantize), core or pipeline.CORE,
-        None if evaluate is None else read_arrays(evaluate), int8_io, fuse_rnn, keep_float, mixed)
+        None if quantize is None else read_rows(quantize), core or pipeline.CORE,
+        None if evaluate is None else read_rows(evaluate), int8_io, fuse_rnn, keep_float, mixed,
+        observer or observer_names.DEFAULT)
     if is_function:
         if shapes or inputs is not None or unconfined:
             raise click.UsageError("--shape, --inputs and --unconfined are for files of torch: the "

@@ -10,7 +10,7 @@ torch and executorch are imported when export is called (pip install 'picotorch[
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,11 @@ import numpy as np
 
 from picotorch.boards import chips
 from picotorch.errors import INVALID_ARGUMENT, fail
-from picotorch.export import completing, modules, pipeline, report
+from picotorch.export import completing, modules, observer_names, pipeline, report
 from picotorch.export.arrays import argument
 from picotorch.export.module_state import unchanged
 from picotorch.export.progress import Steps
-from picotorch.export.samples import LABELS, read_arrays
+from picotorch.export.samples import read_rows
 from picotorch.host.files import write
 
 __all__ = ["CORES", "Exported", "export"]
@@ -69,14 +69,18 @@ class Exported:
 
 def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeline.CORE,
            evaluate: Any = None, labels: Any = None, int8_io: bool = False, fuse_rnn: bool = False,
-           keep_float: Iterable[str] = (), mixed: float | None = None, dynamic_shapes: Any = None,
+           keep_float: Iterable[str] = (), mixed: float | None = None,
+           observer: str = observer_names.DEFAULT, dynamic_shapes: Any = None,
            tell: Callable[[str], None] | None = None) -> Exported:
     """Export an nn.Module as a program, for inputs of these shapes.
 
     inputs: the arguments of forward, a tuple, or a tensor. quantize: samples to quantize to int8 by,
     for a core of CORES; float32 without. evaluate: samples to compare with PyTorch on, by default the
     ones of quantize; labels: the class of each. Samples are an .npz file (arrays in0, in1 ... of
-    (samples, *sizes), and perhaps labels), such arrays by name, or an iterable of arguments of forward.
+    (samples, *sizes), and perhaps labels), a folder of such files, such arrays by name, or an iterable:
+    a DataLoader, a generator or a list of tensors, of tuples of the arguments of forward and perhaps
+    labels, or of dicts of them by name, each of one sample or a batch. observer: "min-max",
+    "percentile", "percentile:99.5" or "mse" chooses the ranges of values from the samples.
     int8_io: inputs and outputs are the integers. fuse_rnn: GRU, LSTM and their cells are an instruction
     for each layer and direction; ExecuTorch's own runtime lacks these operators. keep_float: layers
     that an int8 program computes in float, each the path of a module, "blocks.0.attention" for example,
@@ -89,19 +93,18 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeli
     core = chips.core_of(core) or core
     if core not in CORES:
         raise fail(INVALID_ARGUMENT, f"none of {', '.join(CORES)}", str(core))
+    observer_names.parse(observer)
     if mixed is not None and quantize is None:
         raise fail(INVALID_ARGUMENT, "goes with quantize", "mixed",
                    remedy="give samples to quantize by")
     steps = Steps(tell)
     torch = pipeline.imported(steps).torch
-    evaluated = _arrays(evaluate, "evaluate")
-    if labels is not None:
-        if evaluated is None:
-            raise fail(INVALID_ARGUMENT, "go with evaluate", "labels")
-        evaluated = {**evaluated, LABELS: np.asarray(argument(labels))}
-    options = pipeline.ExportOptions(_arrays(quantize, "quantize"), core, evaluated, int8_io, fuse_rnn,
-                             (keep_float,) if isinstance(keep_float, str) else tuple(keep_float),
-                             mixed)
+    if labels is not None and evaluate is None:
+        raise fail(INVALID_ARGUMENT, "go with evaluate", "labels")
+    options = pipeline.ExportOptions(
+        _rows(quantize, "quantize"), core, _rows(evaluate, "evaluate"), int8_io, fuse_rnn,
+        (keep_float,) if isinstance(keep_float, str) else tuple(keep_float), mixed, observer,
+        None if labels is None else np.asarray(argument(labels)))
     with unchanged(torch, module):
         source = modules.source_of_module(torch, module, inputs, type(module).__name__, steps,
                                           dynamic_shapes)
@@ -109,23 +112,13 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeli
     return Exported(built.program, completing.complete(built, core))
 
 
-def _arrays(samples: Any, name: str) -> dict[str, np.ndarray] | None:
-    """Return arrays in0, in1 ... of samples of any type."""
+def _rows(samples: Any, name: str) -> Iterable[Any] | None:
+    """Return rows of samples, as samples.samples_of takes them."""
     if samples is None:
         return None
     if isinstance(samples, str | Path):
-        return read_arrays(Path(samples))
-    if isinstance(samples, Mapping):
-        return {key: np.asarray(argument(value)) for key, value in samples.items()}
+        return read_rows(Path(samples))
     if not isinstance(samples, Iterable):
         raise fail(INVALID_ARGUMENT, f"is {type(samples).__name__}", name,
-                   remedy="give a path, arrays by name, or a list of arguments of forward")
-    rows = [[np.asarray(argument(value))
-             for value in (row if isinstance(row, tuple | list) else (row,))] for row in samples]
-    if not rows or len({len(row) for row in rows}) != 1:
-        raise fail(INVALID_ARGUMENT, "holds no samples of one form", name)
-    try:
-        return {f"in{i}": np.stack(column) for i, column in enumerate(
-            [column for column in zip(*rows, strict=True) if column[0].ndim])}
-    except ValueError:
-        raise fail(INVALID_ARGUMENT, "holds samples of different sizes", name) from None
+                   remedy="give a path, arrays by name, a DataLoader or a list of arguments of forward")
+    return samples

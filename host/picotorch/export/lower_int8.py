@@ -9,7 +9,7 @@ Importing it imports torch, executorch and tosa-tools.
 import copy
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -55,7 +55,7 @@ from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 
 from picotorch.errors import INVALID_ARGUMENT, fail
 
-from . import graph_edits, refusals
+from . import graph_edits, observer_names, observers, refusals
 from .lower_float import Lowered, Quantized, finish, path_of, traced_from, value_name
 from .passes import (
     canonicalize,
@@ -105,13 +105,15 @@ _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropou
 
 
 def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[Any, ...]], core: str,
-               fuse_rnn: bool = False, keep_float: Iterable[str] = ()) -> Lowered:
+               fuse_rnn: bool = False, keep_float: Iterable[str] = (),
+               observer: str = observer_names.DEFAULT,
+               each: Callable[[Iterable[Any]], Iterable[Any]] = iter) -> Lowered:
     """Quantize and lower a program by the ranges of samples (arguments of forward), for a core.
 
     core: "cortex-m4" for instance. Weights and buffers of the exported module stay as they are.
     fuse_rnn: recurrent layers compute with floats and int8 weights, an instruction each. keep_float:
     layers that stay in float, each the path of a module, with all in it, or the name of a value, as the
-    report has them.
+    report has them. observer: see observers. each(samples) yields the samples, and reports progress.
 
     The twin may refuse the result, if it refuses an operator in float too. Raises InvalidArgument for a
     name of no layer.
@@ -145,7 +147,8 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
     first = None
     while True:
         try:
-            return _lower(copy.deepcopy(graph), samples, core, keep_float, in_float, kept)
+            return _lower(copy.deepcopy(graph), each, samples, core,
+                          _Quantizer(samples, keep_float, in_float, observer), kept)
         except refusals.Refused as refused:
             first = first or refused
             found = refused.names - in_float
@@ -157,19 +160,19 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
             in_float |= found
 
 
-def _lower(graph: torch.fx.GraphModule, samples: list[tuple[Any, ...]], core: str,
-           keep_float: Iterable[str], in_float: set[str],
+def _lower(graph: torch.fx.GraphModule, each: Callable[[Iterable[Any]], Iterable[Any]],
+           samples: list[tuple[Any, ...]], core: str, quantizer: "_Quantizer",
            kept: Sequence[states.State]) -> Lowered:
-    """Lower a transformed graph, with the nodes of the names in_float in float.
+    """Lower a transformed graph.
 
     kept: the states, which are the last inputs and outputs of the graph.
 
     Raises Refused for an operator that the flow, or the twin, rejects.
     """
-    prepared = prepare_pt2e(graph, _Quantizer(samples, keep_float, in_float))
+    prepared = prepare_pt2e(graph, quantizer)
     states.share_scales(prepared, len(kept))
     with torch.no_grad():
-        for arguments in samples:
+        for arguments in each(samples):
             prepared(*arguments)
     fit_biases.widen_scales(prepared)
     reference = _without_observers(copy.deepcopy(prepared))
@@ -371,12 +374,13 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
     """
 
     def __init__(self, samples: list[tuple[Any, ...]], keep_float: Iterable[str] = (),
-                 refused: Iterable[str] = ()) -> None:
+                 refused: Iterable[str] = (), observer: str = observer_names.DEFAULT) -> None:
         """Create a quantizer.
 
-        keep_float: names of layers, see lower_int8. refused: names of nodes that stay in float.
+        keep_float, observer: see lower_int8. refused: names of nodes that stay in float.
         """
         super().__init__()
+        self.observer = observers.of(observer)
         self.samples, self.keep_float, self.refused = samples, keep_float, refused
         self.quantizers[-1] = SharedQspecQuantizer(list(data_movement.MOVERS))
         for quantizer in self.quantizers[:-1]:
@@ -422,10 +426,14 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
                 del outputs[source]
         joints = _free_joints(model.graph)
         for node in model.graph.nodes:
-            inputs = getattr(node.meta.get(Q_ANNOTATION_KEY), "input_qspec_map", {})
+            annotation = node.meta.get(Q_ANNOTATION_KEY)
+            inputs = getattr(annotation, "input_qspec_map", {})
             for source, spec in inputs.items():
                 if isinstance(spec, QuantizationSpec) and (source, node) not in joints:
-                    inputs[source] = _fixed_spec(source) or spec
+                    inputs[source] = spec = _fixed_spec(source) or spec
+                inputs[source] = observers.observed_by(spec, self.observer)
+            if annotation is not None:
+                annotation.output_qspec = observers.observed_by(annotation.output_qspec, self.observer)
         return model
 
     def _with_activations(self, model: torch.fx.GraphModule,

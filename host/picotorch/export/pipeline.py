@@ -5,9 +5,10 @@ The report has the bytes, the memory, and the difference from PyTorch.
 The lower_* modules do the work; they import torch, and so are imported when they are needed.
 """
 
+import contextlib
 import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,11 +22,11 @@ from ..host.tensors import torch_name
 from ..host.twin import open_program
 from ..host.values import TENSOR, Values
 from ..measure import advising
-from . import arrays, differences, report, torch_errors
+from . import arrays, differences, observer_names, report, torch_errors
 from .module_state import unchanged
 from .progress import Steps, quiet
 from .replan import export_file
-from .samples import Samples, Unfit, example_samples, samples_of
+from .samples import Samples, Unfit, example_samples, samples_of, with_labels
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,20 +47,24 @@ _TRIAL_SAMPLES = 8  # that run with single roundings off
 class ExportOptions(NamedTuple):
     """Options of the program.
 
-    quantize: arrays of samples to quantize to int8 by, None for float32. evaluate: arrays of samples to
-    compare with PyTorch on; if None, the ones of quantize, or the example inputs. fuse_rnn: recurrent
+    quantize: rows of samples to quantize to int8 by, as samples.samples_of takes them; None for
+    float32. evaluate: samples to compare with PyTorch on; if None, the ones of quantize, or the example
+    inputs. labels: the class of each of these, if they have none. observer: chooses the ranges of
+    values, as observers.of takes it. fuse_rnn: recurrent
     layers are operators of picotorch, an instruction each. keep_float: layers that an int8 program
     computes in float, by module or value. mixed: the SQNR in dB that outputs should have, by further
     layers in float.
     """
 
-    quantize: dict[str, np.ndarray] | None = None
+    quantize: Iterable[Any] | None = None
     core: str = CORE
-    evaluate: dict[str, np.ndarray] | None = None
+    evaluate: Iterable[Any] | None = None
     int8_io: bool = False
     fuse_rnn: bool = False
     keep_float: tuple[str, ...] = ()
     mixed: float | None = None
+    observer: str = observer_names.DEFAULT
+    labels: Any = None
 
 
 def explained(error: Exception, quantized: bool, name: str) -> Error:
@@ -141,8 +146,8 @@ def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
     _check_written(source, options)
     lowering = imported(Steps())
     examples = [arrays.argument(value) for value in source.arguments]
-    quantize = _samples(options.quantize, examples, source)
-    evaluate = _samples(options.evaluate, examples, source)
+    quantize = _samples(options.quantize, examples, source, steps)
+    evaluate = _samples(options.evaluate, examples, source, steps, options.labels)
     evaluated = evaluate or quantize or example_samples(examples)
     try:
         lowered = _lower(lowering, source, quantize, options, steps)
@@ -285,14 +290,31 @@ def _is_written(node: "Node") -> bool:
     return False
 
 
-def _samples(arrays: dict[str, np.ndarray] | None, examples: list[Any],
-             source: Source) -> Samples | None:
-    if arrays is None:
+def _samples(rows: Iterable[Any] | None, examples: list[Any], source: Source, steps: Steps,
+             labels: Any = None) -> Samples | None:
+    if rows is None:
         return None
+    classes, inputs = _classes(source.exported), source.exported.graph_signature.user_inputs
+    names = list(map(str, inputs)) if len(inputs) == len(examples) else []
+    is_read = isinstance(rows, Mapping | list)
     try:
-        return samples_of(arrays, examples, _classes(source.exported))
+        with contextlib.nullcontext() if is_read else steps.step("reading the samples"):
+            found = samples_of(rows if is_read else _readable(rows), examples, classes, names,
+                               steps.each)
+        return found if labels is None else with_labels(found, labels, classes)
     except Unfit as error:
         raise fail(INVALID_ARGUMENT, str(error), "samples", remedy=error.remedy) from None
+
+
+def _readable(rows: Iterable[Any]) -> Iterator[Any]:
+    """Yield the rows of a loader. Raises InvalidArgument for an exception of it."""
+    try:
+        yield from rows
+    except Error:
+        raise
+    except Exception as error:
+        raise fail(INVALID_ARGUMENT, f"the loader raises {type(error).__name__}: {error}", "samples",
+                   remedy="iterate over it alone to find the cause") from None
 
 
 def _classes(exported: "ExportedProgram") -> int | None:
@@ -316,7 +338,7 @@ def _lower(lowering: ModuleType, source: Source, quantize: Samples | None, optio
     with steps.step(f"quantizing by {len(quantize.inputs)} samples, lowering for {options.core}"):
         samples = [_tensors(lowering.torch, sample) for sample in quantize.inputs]
         lowered = quantizing.lower_int8(source.exported, samples, options.core, options.fuse_rnn,
-                                        options.keep_float)
+                                        options.keep_float, options.observer, steps.each)
     return lowered
 
 

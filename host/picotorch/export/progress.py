@@ -3,9 +3,15 @@
 import contextlib
 import io
 import logging
+import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+_PAUSE = 2.0  # seconds between two counts of a step
+
+_Item = TypeVar("_Item")
 
 
 class Steps:
@@ -17,6 +23,7 @@ class Steps:
     def __init__(self, tell: Callable[[str], None] | None = None, subject: str = "") -> None:
         self.tell = tell or (lambda text: None)
         self.subject = subject
+        self._stdout = sys.stdout  # where quiet does not reach
 
     @contextlib.contextmanager
     def step(self, text: str) -> Iterator[None]:
@@ -30,6 +37,16 @@ class Steps:
             self.tell("failed\n")
             raise
         self.tell(f"{time.monotonic() - start:.1f} s\n")
+
+    def each(self, items: Iterable[_Item]) -> Iterator[_Item]:
+        """Yield the items of a step, and report their count from time to time."""
+        last = time.monotonic()
+        for count, item in enumerate(items, 1):
+            yield item
+            if time.monotonic() - last > _PAUSE:
+                last = time.monotonic()
+                with contextlib.redirect_stdout(self._stdout):
+                    self.tell(f"{count} ... ")
 
 
 @contextlib.contextmanager

@@ -1,6 +1,11 @@
-"""Read samples of a module's inputs: to quantize by, and to compare with PyTorch."""
+"""Read samples of a module's inputs: to quantize by, and to compare with PyTorch.
 
-from collections.abc import Sequence
+They come in rows: a row has one sample or a batch of them, as a tensor, a tuple of the arguments of
+forward and perhaps labels, or a dict of either by name. A DataLoader yields such rows, an .npz file is
+one row, and a folder has one in each file.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,8 +15,11 @@ from picotorch.errors import INVALID_ARGUMENT, fail
 from picotorch.memory import LIMIT
 
 from ..host.npz import read_named_npz
+from .arrays import argument
 
 LABELS = "labels"
+_LABELS = (LABELS, "label")  # names of a dict
+_MAX_BYTES = 8 * LIMIT  # of all samples: a loader may have no end
 _LARGE = 16  # beyond what inputs that are scaled have
 _SIZES = "give arrays in0, in1 ... of (samples, *sizes of the input)"
 _BAD = "leave this sample out, or correct it"
@@ -50,29 +58,108 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
-def samples_of(arrays: dict[str, np.ndarray], examples: Sequence[Any],
-               classes: int | None = None) -> Samples:
-    """Return the Samples of arrays in0, in1 ... (one for each tensor example), and perhaps labels.
+def read_rows(path: Path) -> list[dict[str, np.ndarray]]:
+    """Return the arrays of an .npz file, or of each .npz file in a folder, by name.
 
-    An array has the sizes of its example behind a dim that counts the samples, which may also be the
-    example's first. classes: the number of classes, None if unknown. Raises Unfit.
+    Raises AccessFailed, InvalidArgument.
+    """
+    if not path.is_dir():
+        return [read_arrays(path)]
+    files = sorted(path.glob("*.npz"))
+    if not files:
+        raise fail(INVALID_ARGUMENT, "has no .npz file", str(path),
+                   remedy="write one for each sample, or for each batch: numpy.savez(name, in0=...)")
+    return [read_arrays(file) for file in files]
+
+
+def samples_of(rows: Iterable[Any], examples: Sequence[Any], classes: int | None = None,
+               names: Sequence[str] = (),
+               each: Callable[[Iterable[Any]], Iterable[Any]] = iter) -> Samples:
+    """Return the Samples of rows, or of one row that is a dict.
+
+    An array has the sizes of its example, perhaps behind a dim that counts the samples, which may also
+    be the example's first. classes: the number of classes, None if unknown. names: of the arguments of
+    forward; in0, in1 ... are names of its tensors. each(rows) yields the rows, and reports progress.
+    Raises Unfit.
     """
     tensors = [i for i, example in enumerate(examples) if np.ndim(example)]
-    columns = [arrays[name] for name in sorted(set(arrays) - {LABELS}, key=lambda name: int(name[2:]))]
-    if len(columns) != len(tensors):
-        raise Unfit(f"{len(columns)} arrays given, the module takes {len(tensors)} tensors")
-    parts, warnings = {}, []
-    for k, (i, array) in enumerate(zip(tensors, columns, strict=True)):
-        array = _checked(np.asarray(array), f"in{k}")
-        parts[i] = _parts(array, np.shape(examples[i]), f"in{k}")
+    columns: dict[int, list[np.ndarray]] = {i: [] for i in tensors}
+    targets, nbytes, is_named = [], 0, False
+    for number, row in enumerate(each([rows] if isinstance(rows, Mapping) else rows)):
+        try:
+            found, target = _read_row(row, tensors, len(examples), names)
+            parts = [_parts(_checked(found[i], f"in{k}"), np.shape(examples[i]), f"in{k}")
+                     for k, i in enumerate(tensors)]
+            counts = sorted({len(part) for part in parts})
+            if len(counts) != 1:
+                raise Unfit(f"arrays of {' and '.join(map(str, counts))} samples given")
+        except Unfit as error:
+            raise Unfit(f"batch {number}: {error}" if number else str(error), error.remedy) from None
+        for column, part in zip(columns.values(), parts, strict=True):
+            column.append(part)
+            nbytes += part.nbytes
+        if nbytes > _MAX_BYTES:
+            raise Unfit(f"the samples are more than {_MAX_BYTES} bytes",
+                        "ten to a hundred are enough: itertools.islice(loader, 100)")
+        if target is not None:
+            targets += list(np.atleast_1d(target))
+            is_named = isinstance(row, Mapping)
+    if not any(len(part) for column in columns.values() for part in column):
+        raise Unfit("no samples given", "give ten to a hundred; a generator can be read only once")
+    values, warnings = {}, []
+    for k, (i, column) in enumerate(columns.items()):
+        array = np.concatenate(column)
         warnings += _warnings(array, f"in{k}", examples[i])
-        parts[i] = _converted(parts[i], f"in{k}", examples[i])
-    counts = sorted({len(part) for part in parts.values()})
-    if len(counts) != 1 or counts == [0]:
-        raise Unfit(f"arrays of {' and '.join(map(str, counts))} samples given")
-    inputs = [[parts[i][k] if i in parts else example for i, example in enumerate(examples)]
-              for k in range(counts[0])]
-    return Samples(inputs, _labels(arrays.get(LABELS), counts[0], classes), tuple(warnings))
+        values[i] = _converted(array, f"in{k}", examples[i])
+    inputs = [[values[i][k] if i in values else example for i, example in enumerate(examples)]
+              for k in range(len(array))]
+    return Samples(inputs, _labels(np.array(targets), len(inputs), classes) if is_named else
+                   _classes_in(targets, len(inputs), classes), tuple(warnings))
+
+
+def _classes_in(targets: list[Any], count: int, classes: int | None) -> list[int] | None:
+    """Return the targets of a loader as labels, None if they are no classes."""
+    try:
+        return _labels(np.array(targets), count, classes) if targets else None
+    except ValueError:  # of a regression for instance, or of unlike sizes
+        return None
+
+
+def _read_row(row: Any, tensors: list[int], count: int,
+              names: Sequence[str]) -> tuple[dict[int, np.ndarray], np.ndarray | None]:
+    """Return the arrays of a row by the argument of forward, and its labels, None without them.
+
+    tensors: the arguments that are tensors, of `count` arguments.
+    """
+    if isinstance(row, Mapping):
+        return _read_named(row, tensors, names)
+    values = list(row) if isinstance(row, tuple | list) else [row]
+    if len(values) == 2 and isinstance(values[0], tuple | list):  # (arguments, labels)
+        values = [*values[0], values[1]]
+    label = None
+    if len(values) not in (count, len(tensors)) and len(values) - 1 in (count, len(tensors)):
+        label = np.asarray(argument(values.pop()))
+    if len(values) not in (count, len(tensors)):
+        raise Unfit(f"{len(values)} arrays given, the module takes {len(tensors)} tensors",
+                    "give these, and perhaps labels behind them")
+    places = range(count) if len(values) == count else tensors
+    return {i: np.asarray(argument(value))
+            for i, value in zip(places, values, strict=True) if i in tensors}, label
+
+
+def _read_named(row: Mapping[str, Any], tensors: list[int],
+                names: Sequence[str]) -> tuple[dict[int, np.ndarray], np.ndarray | None]:
+    """Return as _read_row: an array has the name of its argument, or in0, in1 ..."""
+    places = {name: i for i, name in enumerate(names)} | {f"in{k}": i for k, i in enumerate(tensors)}
+    found = {places[name]: np.asarray(argument(value)) for name, value in row.items() if name in places}
+    if set(found) != set(tensors) or set(row) - set(places) - set(_LABELS):
+        taken = [name for name, i in places.items() if i in tensors]
+        given = [str(name) for name in row if name not in _LABELS]
+        raise Unfit(f"{len(given)} arrays given, the module takes {len(tensors)} tensors: "
+                    f"{', '.join(given) or 'none'} for {', '.join(taken)}",
+                    "use these names, and labels for the classes")
+    label = next((np.asarray(argument(row[name])) for name in _LABELS if name in row), None)
+    return found, label
 
 
 def example_samples(examples: Sequence[Any]) -> Samples:
@@ -109,6 +196,8 @@ def _parts(array: np.ndarray, sizes: tuple[int, ...], name: str) -> np.ndarray:
         return array
     if array.ndim == len(sizes) and array.shape[1:] == sizes[1:] and array.shape[0] % sizes[0] == 0:
         return array.reshape(-1, *sizes)
+    if array.shape == sizes[1:] and sizes[0] == 1:
+        return array.reshape(1, *sizes)
     raise Unfit(f"{name} has sizes {list(array.shape)}, samples of {list(sizes)} are wanted")
 
 
@@ -169,6 +258,11 @@ def _warnings(array: np.ndarray, name: str, example: Any) -> list[str]:
                      f"{example.dtype}, and they are taken as they are; if these are raw pixels, scale "
                      f"them as for the training, {name} / 255.0 for example")
     return found
+
+
+def with_labels(samples: Samples, labels: Any, classes: int | None) -> Samples:
+    """Return samples with other labels. Raises Unfit."""
+    return samples._replace(labels=_labels(labels, len(samples.inputs), classes))
 
 
 def _labels(labels: Any, count: int, classes: int | None) -> list[int] | None:

@@ -47,7 +47,7 @@ def export_file(data: bytes, kind: str, name: str, examples: list[Any] | None, o
     with tempfile.TemporaryDirectory(prefix="picotorch-") as folder:
         message = {"name": name, "kind": kind, "core": options.core, "int8_io": options.int8_io,
                    "fuse_rnn": options.fuse_rnn, "keep_float": options.keep_float,
-                   "mixed": options.mixed, "given": examples is not None}
+                   "mixed": options.mixed, "observer": options.observer, "given": examples is not None}
         words = [sys.executable, "-P", "-m", __name__, json.dumps(message)]
         answer = _ask(words if unconfined else sandbox.command(folder, words), folder,
                       _request(data, examples or [], options), tell or (lambda text: None))
@@ -92,7 +92,8 @@ def _fault() -> str | None:
 def _request(data: bytes, examples: list[Any], options: ExportOptions) -> bytes:
     arrays: dict[str, Any] = {f"given/{i}": storable(array) for i, array in enumerate(examples)}
     for field in ("quantize", "evaluate"):
-        arrays |= {f"{field}/{name}": array for name, array in (getattr(options, field) or {}).items()}
+        arrays |= {f"{field}/{i}/{name}": array for i, row in enumerate(getattr(options, field) or [])
+                   for name, array in row.items()}
     request = io.BytesIO()
     np.savez(request, model=np.frombuffer(data, np.uint8), **arrays)
     return request.getvalue()
@@ -197,6 +198,13 @@ def _export(request: dict[str, np.ndarray], message: dict[str, Any], steps: Step
         return {key.removeprefix(prefix): array for key, array in request.items()
                 if key.startswith(prefix)} or None
 
+    def rows(prefix: str) -> list[Any] | None:
+        found: dict[int, dict[str, np.ndarray]] = {}
+        for key, array in (part(prefix) or {}).items():
+            number, _, name = key.partition("/")
+            found.setdefault(int(number), {})[name] = array
+        return [found[i] for i in sorted(found)] or None
+
     data, name = request["model"].tobytes(), message["name"]
     examples = [np.array(None) if array.dtype.kind == "V" else array
                 for array in (part("given/") or {}).values()]
@@ -205,8 +213,9 @@ def _export(request: dict[str, np.ndarray], message: dict[str, Any], steps: Step
         source = modules.source_of_pt2(torch, data, name, examples if message["given"] else None, steps)
     else:
         source = torchscript.source(torch, data, name, examples, steps)
-    options = ExportOptions(part("quantize/"), message["core"], part("evaluate/"), message["int8_io"],
-                            message["fuse_rnn"], tuple(message["keep_float"]), message["mixed"])
+    options = ExportOptions(rows("quantize/"), message["core"], rows("evaluate/"), message["int8_io"],
+                            message["fuse_rnn"], tuple(message["keep_float"]), message["mixed"],
+                            message["observer"])
     return pipeline.build(source, options, steps)
 
 

@@ -16,7 +16,7 @@ _LAYERS = (_ATEN.linear.default, _ATEN.conv2d.default, _ATEN.conv_transpose2d.in
 # A bias uses at most this part of the 31 bits of a sum
 _BITS = 28
 _STEPS = 127.5  # of a scale, in the largest weight
-_CUT = 1000  # an observer that cuts off rare values leaves at least this part of a range
+_CUT = 2048  # an observer that cuts off rare values leaves at least this part of a range
 
 
 def widen_scales(prepared: torch.fx.GraphModule) -> None:

@@ -239,7 +239,7 @@ pages: all-firmware ## Run the commands that pages of docs/ show, and write thei
 
 ##@ Before a commit
 
-.PHONY: check venv style
+.PHONY: check venv style types
 check: venv style ## Check style, and run the tests that need no firmware (a minute; installs nothing in the system)
 	PICOTORCH_TESTS=check .venv/bin/python -m pytest -q $(PYTEST) -m "check and not board and not thorough" \
 		$(shell grep -lr --include='test_*.py' 'pytest.mark.check' tests)
@@ -255,7 +255,7 @@ test-rest: everything ## Run the tests that make test omits
 	.venv/bin/python tests/run.py -m thorough $(PYTEST)
 
 .PHONY: lint
-lint: python style ## Check the style of Python and C, and that generated files are up to date
+lint: python style types ## Check the style of Python and C, and that generated files are up to date
 
 venv:
 	@$(SETUP) python --no-packages
@@ -269,6 +269,9 @@ style:
 	.venv/bin/python tools/check_headers.py
 	.venv/bin/python tools/generate_schema.py --check
 	.venv/bin/python tools/generate_operators.py --check
+
+types:
+	.venv/bin/python tools/check_types.py
 
 .PHONY: format
 format: python ## Write the C sources in the project's style

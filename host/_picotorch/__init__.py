@@ -799,9 +799,9 @@ class Method(_Caller):
     def set_input(self, value: Any, index: int) -> None:
         """Set an input. The owner may convert a value that cannot be an input."""
         item = _item(value)
-        if item["type"] == lib.PT_TYPE_NONE and not _is_tensor(value) and \
-                hasattr(self._owner, "as_input"):
-            value = self._owner.as_input(value, index)
+        as_input = getattr(self._owner, "as_input", None)
+        if item["type"] == lib.PT_TYPE_NONE and not _is_tensor(value) and as_input is not None:
+            value = as_input(value, index)
             item = _item(value)
         if item["type"] == lib.PT_TYPE_NONE and _is_tensor(value):
             self._attach(lib.pt_give_input, index, value, lib.PT_SUBJECT_INPUT, index)

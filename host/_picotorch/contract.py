@@ -23,6 +23,7 @@ class Owner(Protocol):
 
         The first str points to the text. text() makes it.
         """
+        ...
 
     def on_error(self, code: int, subject: int, index: int, argument: int, requested: int,
                  available: int, what: Any) -> NoReturn:
@@ -31,6 +32,7 @@ class Owner(Protocol):
         index, argument, requested, available: -1 for none. what: a str, "" for none; in a native module
         the distance of the text in bytes from the end of the file `__file__`.
         """
+        ...
 
 
 class MethodOwner(Owner, Protocol):
@@ -39,6 +41,7 @@ class MethodOwner(Owner, Protocol):
     @property
     def kept(self) -> Sequence[Any]:
         """Return a Kept for each output: a list or a tuple."""
+        ...
 
     def on_request(self, what: int, index: int) -> int:
         """Answer a request with the code of an error, 0 for success, or raise.
@@ -46,6 +49,7 @@ class MethodOwner(Owner, Protocol):
         what: FIND, INIT, EXECUTE or DESTROY the delegate `index`; KEPT: add to `kept` until it has
         output `index`.
         """
+        ...
 
 
 class ConvertingOwner(MethodOwner, Protocol):

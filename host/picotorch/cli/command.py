@@ -139,9 +139,10 @@ class Command(click.Command):
     def _check_keys(self, ctx: click.Context) -> None:
         """Raise UsageError for two values of the same board or input."""
         for parameter in self.params:
-            if not getattr(parameter, "multiple", False) or not hasattr(parameter.type, "key"):
+            key_of = getattr(parameter.type, "key", None)
+            if not getattr(parameter, "multiple", False) or key_of is None:
                 continue
-            keys = collections.Counter(map(parameter.type.key, ctx.params.get(parameter.name) or ()))
+            keys = collections.Counter(map(key_of, ctx.params.get(parameter.name) or ()))
             for key, count in keys.items():
                 if count > 1:
                     raise click.UsageError(f"{_name_of(parameter, ctx)} {key} is given {count} times: "

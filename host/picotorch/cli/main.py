@@ -55,10 +55,10 @@ class _Group(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted([*_COMMANDS, *self.commands])
 
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in _COMMANDS:
-            return super().get_command(ctx, name)
-        module, function = _COMMANDS[name]
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        module, function = _COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(f".{module}", __package__), function)
         return command
 

@@ -468,7 +468,7 @@ def compile_ptm(model: bytes, data: Sequence[bytes] = (), core: str | None = Non
                    remedy="export fewer in one program")
     start = ffi.sizeof("pt_ptm_header") + 4 + 4 * count
     tables, blocks = _Tables(start), _Data(ptm)
-    number, positions = CORES.get(core, lib.PT_CORE_PLAIN), []
+    number, positions = CORES.get(core, int(lib.PT_CORE_PLAIN)), []
     names = [program.get_method_name(i) for i in range(count)]
     states = [uninitialized_reads.shared_state(load(program, name, data_map, None))
               for name in names] if count > 1 else []

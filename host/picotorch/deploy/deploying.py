@@ -102,12 +102,12 @@ def _deploy(link: Link, files: dict[str, bytes], path: Path, folder: str | None,
                   else "deploy it with --romfs, where it is used in place")
         raise fail(MEMORY_ALLOCATION_FAILED, f"{found.machine} has too little for this model", "heap",
                    requested=needed, available=free, remedy=remedy)
-    data: list[str] = []
+    is_copied, data = location is None, list[str]()
     if location is None:
         copy = _into_romfs if to_romfs else _into_files
-        (model, *data), in_place = copy(link, files, folder, tell)
-    return Deployed(str(path), link.port, found.machine, len(main), free, location is None,
-                    location or model, data, in_place)
+        (location, *data), in_place = copy(link, files, folder, tell)
+    return Deployed(str(path), link.port, found.machine, len(main), free, is_copied, location, data,
+                    in_place)
 
 
 def _heap_for(files: dict[str, bytes], path: Path, methods: list[str], to_romfs: bool) -> int:

@@ -21,7 +21,7 @@ _DEPTH = 8  # of objects in objects, that are compared
 
 
 @contextlib.contextmanager
-def unchanged(torch: ModuleType, module: object) -> Iterator[None]:
+def unchanged(torch: ModuleType, module: Any) -> Iterator[None]:
     """Restore the buffers and training modes of a module after the block.
 
     An export is for inference and runs forward. Anything but an nn.Module is ignored.

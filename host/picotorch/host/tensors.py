@@ -61,7 +61,7 @@ def as_numbers(array: np.ndarray, scalar_type: int | None) -> np.ndarray:
     None for anything but a tensor.
     """
     if scalar_type == COMPLEX_HALF or array.dtype.kind == "c":
-        part = np.dtype("float16") if scalar_type == COMPLEX_HALF else array.real.dtype
+        part = np.dtype("float16") if scalar_type == COMPLEX_HALF else np.real(array).dtype
         return np.ascontiguousarray(array).reshape(array.shape).view(part).reshape(*array.shape, 2)
     return from_bfloat16(array) if scalar_type == BFLOAT16 else array
 

@@ -29,7 +29,8 @@ from .macs import macs_of
 
 FEATURES = ("call", "elements", "outputs", "macs")
 _LOOKED_INTO = 16  # items of a list: many instructions may name one long list
-_TABLE = json.loads(resources.files(__package__).joinpath("instructions_by_size.json").read_text())
+_TABLE = json.loads(
+    resources.files("picotorch.measure").joinpath("instructions_by_size.json").read_text())
 HALF, FACTOR = _TABLE["half"], _TABLE["factor"]
 # The operator of float32 that computes what an int8 operator does; conversions have none
 _IN_FLOAT = {

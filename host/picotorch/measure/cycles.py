@@ -38,7 +38,7 @@ _VARIANTS = {" 1x1": "pointwise", " 3 wide": "winograd", " odd channels": "im2ro
 _PREPARING = (*_DIMS, "cortex_m::quantized_linear.out")
 _PLAIN_WEIGHTS = " with plain weights"  # beside others with packed ones
 CYCLES_PER_INSTRUCTION = json.loads(
-    resources.files(__package__).joinpath("cycles_per_instruction.json").read_text())
+    resources.files("picotorch.measure").joinpath("cycles_per_instruction.json").read_text())
 
 
 class RunConditions(NamedTuple):

@@ -58,7 +58,8 @@ def measure(model: bytes, name: str, method: str, boards: list[str], pack_weight
         loaded = load_with_exact_memories(program, method, pack_weights, files)
         report = loaded.memory_report()
         cores = {board.core for board in emulated} | {chip.core for chip in chips}
-        refused = {core for core in cores if not runs_on(model, CORES.get(core, lib.PT_CORE_PLAIN))}
+        plain = int(lib.PT_CORE_PLAIN)
+        refused = {core for core in cores if not runs_on(model, CORES.get(core, plain))}
         preferred = {core: report["temp"]["used"] if core in refused
                   else preferred_temp(loaded, core, pack_weights, files) for core in cores}
         minimum = min_temp(loaded, pack_weights, files)

@@ -8,6 +8,7 @@ Importing it imports torch and executorch.
 
 import operator
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from executorch.backends.arm._passes.fuse_constant_ops_pass import ComputeConstantOpsAOTPass
@@ -22,7 +23,7 @@ from picotorch.errors import NOT_SUPPORTED, fail
 _ATEN = torch.ops.aten
 
 # Operators of a graph before lowering, whose inputs and results share one scale
-MOVERS = (
+MOVERS: tuple[Any, ...] = (
     _ATEN.clone.default, _ATEN.lift_fresh_copy.default, _ATEN.detach_.default, _ATEN.alias.default,
     _ATEN.alias_copy.default, _ATEN.copy_.default, _ATEN.detach_copy.default,
     _ATEN.unfold_copy.default, _ATEN.unbind.int, _ATEN.minimum.default, _ATEN.maximum.default,

@@ -234,6 +234,7 @@ class Link:
 
         Raises the error of its exception. Sends a text again if it arrived damaged.
         """
+        text = ""
         for _ in range(TRIES):
             with self._transport.timeout(timeout or self._timeout):
                 printed, raised = self._transport.exec_raw(call, timeout=None)

@@ -47,8 +47,7 @@ typedef struct turn {
 typedef struct workers {
     pthread_mutex_t lock;
     pthread_cond_t begins, ends;
-    struct workers
-        *outer; // of an execution in which a delegate or a signal handler began this one
+    struct workers *outer; // of an execution in which a delegate or a signal handler began this one
     turn outer_turn;
     int wanted, started; // in addition to the executing thread
     pthread_t threads[MAX_THREADS];

@@ -37,7 +37,7 @@ class Arena:
 
 @dataclass(frozen=True)
 class Emulator:
-    """How to start an emulator for the board.
+    """The emulator for the board, and its arguments.
 
     program: the emulator's program; package: the Debian package that contains it. job_address: the
     address at which the emulator sees the board's memory for the job.

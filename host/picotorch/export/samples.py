@@ -106,13 +106,14 @@ def samples_of(rows: Iterable[Any], examples: Sequence[Any], classes: int | None
             is_named = isinstance(row, Mapping)
     if not any(len(part) for column in columns.values() for part in column):
         raise Unfit("no samples given", "give ten to a hundred; a generator can be read only once")
-    values, warnings = {}, []
+    values, warnings, count = {}, [], 0
     for k, (i, column) in enumerate(columns.items()):
         array = np.concatenate(column)
         warnings += _warnings(array, f"in{k}", examples[i])
         values[i] = _converted(array, f"in{k}", examples[i])
+        count = len(array)
     inputs = [[values[i][k] if i in values else example for i, example in enumerate(examples)]
-              for k in range(len(array))]
+              for k in range(count)]
     return Samples(inputs, _labels(np.array(targets), len(inputs), classes) if is_named else
                    _classes_in(targets, len(inputs), classes), tuple(warnings))
 

@@ -1,9 +1,9 @@
-"""Freezes picotorch into a firmware that has the C module _picotorch (port/module). In its manifest:
+"""Freeze picotorch into a firmware that has the C module _picotorch (port/module). In its manifest:
 
     include("/path/to/picotorch/port/manifest.py", parts="module files")
 
-parts: which of those that a firmware may be built without (PARTS in picotorch/__init__.py), all of them
-where nothing is said. Without line numbers, which take 2.5 KB: a traceback names the functions.
+`parts` lists the optional parts to freeze (PARTS in picotorch/__init__.py); without it all are frozen.
+Line numbers, which take 2.5 KB, are left out: a traceback names the functions.
 """
 
 _CORE = "__init__ errors memory method method_meta program schema tensor"

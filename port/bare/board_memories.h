@@ -1,5 +1,5 @@
-// The static memories of the board, placed by the linker as in board.toml, and allocation from
-// them.
+// The static memories of the board, which the linker places as board.toml states, and allocation
+// from them.
 #ifndef PT_BARE_BOARD_MEMORIES_H
 #define PT_BARE_BOARD_MEMORIES_H
 

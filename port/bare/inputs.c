@@ -16,7 +16,8 @@ typedef struct input {
 static input inputs[MAX_INPUTS];
 static uint32_t n_inputs;
 
-// int:3, double:4607182418800017408 (its bits), bool:1, str:x or none
+// Parses a setting: int:3, double:4607182418800017408 (the bits of the double), bool:1, str:x or
+// none.
 static pt_evalue constant_of(pt_text text) {
     pt_evalue item = {0};
     item.type = PT_TYPE_NULL;

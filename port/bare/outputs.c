@@ -7,7 +7,7 @@
 enum { MAX_OUTPUTS = 64 };
 
 typedef struct unplanned {
-    pt_text name; // of a mutable buffer
+    pt_text name; // name of a mutable buffer
     uint32_t output;
     pt_span memory;
 } unplanned;
@@ -137,8 +137,8 @@ int outputs_get(const pt_method *method, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// Writes the format of host/picotorch/run/bare.py: Python's numbers and names, and calls of bits,
-// text and items.
+// Writes values in the format of host/picotorch/run/bare.py: Python's numbers and names, and calls
+// of bits, text and items.
 static int report_value(const pt_method *method, const pt_value_view *view, pt_error *error);
 
 static int report_list(const pt_method *method, const pt_value_view *view, pt_error *error) {

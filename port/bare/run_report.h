@@ -8,7 +8,7 @@ void report_start(void);
 void report_text(const char *text);
 // Writes a number as "0x1f" or "-0x1f".
 void report_hex(int64_t number);
-void report_digits(const void *data, uint32_t size); // two for each byte
+void report_digits(const void *data, uint32_t size); // two digits for each byte
 // Writes a line with a number.
 void report_number(const char *key, int64_t number);
 void report_end(void);

@@ -58,7 +58,7 @@ static inline void pt_irq_mask(uint32_t irq) {
     PT_NVIC_ICER(irq) = 1u << irq % 32u;
 }
 
-/* Enable it and have its handler called, whatever the state of the peripheral. */
+/* Enables an interrupt and has its handler called, whatever the state of the peripheral. */
 static inline void pt_irq_call(uint32_t irq) {
     PT_NVIC_ISPR(irq) = 1u << irq % 32u;
     pt_irq_enable(irq);

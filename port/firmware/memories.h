@@ -12,7 +12,7 @@ typedef struct {
     qstr_short_t name;
     uint8_t *data;
     size_t size;
-    const char *place; /* the memory of the board that contains it */
+    const char *place; /* the board memory that contains it */
 } pt_memory;
 
 extern const pt_memory pt_memories[];

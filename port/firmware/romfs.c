@@ -53,7 +53,7 @@ static void romfs_write(mp_int_t offset, mp_obj_t data) {
 
 /* Implements the calls of mpremote: (1), (2, partition), (3, partition, size) or (3, partition,
  * offset, size), (4, partition, offset, buffer), (5, partition). OSError(ENOSPC) beyond the
- * partition's end, OSError if it cannot be written. */
+ * partition's end, another OSError if the partition cannot be written. */
 mp_obj_t mp_vfs_rom_ioctl(size_t n_args, const mp_obj_t *args) {
     mp_int_t operation = mp_obj_get_int(args[0]);
     if (operation == MP_VFS_ROM_IOCTL_GET_NUMBER_OF_SEGMENTS) {

@@ -13,19 +13,21 @@ void pt_semihosting_init(void);
  * returns behind the 2 bytes of the instruction. */
 bool pt_semihosting_is_refused(void);
 
-/* End the run; the emulator's own exit status becomes status (0 to 255). Without a host,
- * prints it on the UART and stops. */
+/* Ends the run. The emulator's own exit status becomes status (0 to 255). Without a host, the
+ * function prints the status on the UART and stops. */
 __attribute__((noreturn)) void pt_exit(int status);
 
-/* Write a file of the host; false if it cannot be opened or not all was written. */
+/* Writes a file of the host; returns false if it cannot be opened or not all was written. */
 bool pt_write_file(const char *path, const void *data, size_t size);
 
-/* The same in parts. A negative file number: it could not be opened. */
+/* Write a file of the host in parts. A negative file number means that the file could not be
+ * opened. */
 int pt_file_open(const char *path);
 bool pt_file_write(int file, const void *data, size_t size);
 bool pt_file_close(int file);
 
-/* Copy the emulator's command line, zero-terminated, to line; false if it does not fit. */
+/* Copies the emulator's command line, zero-terminated, to line; returns false if it does not
+ * fit. */
 bool pt_command_line(char *line, size_t size);
 
 #endif

@@ -17,7 +17,7 @@
  * in an emulator without these registers: the core keeps its clock after reset. */
 bool pt_stm32f4_start_clocks(void);
 
-/* Switch the clock of a peripheral on, by a bit of an RCC_xxxENR. */
+/* Switches the clock of a peripheral on, by a bit of an RCC_xxxENR. */
 static inline void pt_stm32f4_enable(volatile uint32_t *enable_register, uint32_t bit) {
     *enable_register |= 1u << bit;
     (void)*enable_register; /* the clock runs two cycles after the write */

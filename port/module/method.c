@@ -11,7 +11,7 @@ enum {
 
 // ---- memories that move
 
-// Arguments of `load`, which are the owner of its delegates.
+// The arguments of `load`. They are the owner of its delegates.
 typedef struct load_arguments {
     pt_memories memories;
     pt_options options;
@@ -54,8 +54,8 @@ static const pt_file *program_of(const method *self) {
     return (const pt_file *)(const void *)self->m.meta.program;
 }
 
-// Returns the slot of a memory's anchor. TEMP and EVENTS use the slots of no memory and of the
-// program; the anchor of a .ptm file is the program's.
+// Returns the slot of a memory's anchor. TEMP uses the slot of memory 0, which is no memory, and
+// EVENTS the slot of the program. The anchor of a .ptm file is the anchor of the program.
 static void **anchor_of(const method *self, uint32_t memory) {
     uint32_t i = memory % PT_MEMORIES;
     return &self->anchors[i - (i > PT_MEMORY_PTM)];
@@ -162,8 +162,8 @@ static int execute_delegate(pt_method *m, uint32_t delegate, pt_error *error) {
     return call_owner(m, PT_ASK_EXECUTE, delegate, error);
 }
 
-// An interrupt may come before the backend is called: then it is called again. A backend that is
-// already destroyed does nothing.
+// An interrupt may come before the backend is called: then the backend is called again. A backend
+// that is already destroyed does nothing.
 static void destroy_delegate(pt_method *m, uint32_t delegate) {
     if (ask(m, PT_ASK_DESTROY, delegate) != PT_ERROR_OK) {
         ask(m, PT_ASK_DESTROY, delegate);

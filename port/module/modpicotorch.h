@@ -13,7 +13,7 @@ extern const mp_obj_dict_t pt_module_globals;
 
 enum { PT_SMALL_INT_MAX = 0x3FFFFFFF };
 
-// Returns an int for the number, clamped so that it needs no heap.
+// Returns an int for the number, clamped so that the int needs no heap.
 static inline mp_obj_t pt_small_int(int64_t value) {
     return MP_OBJ_NEW_SMALL_INT((mp_int_t)MAX(-PT_SMALL_INT_MAX, MIN(value, PT_SMALL_INT_MAX)));
 }
@@ -172,7 +172,7 @@ mp_obj_t pt_take_pending_exception(void);
 // Returns the port's counter: processor cycles on most ports.
 uint64_t pt_ticks(void);
 #ifndef PT_TICKS_MASK
-#define PT_TICKS_MASK ((mp_uint_t)-1) // the bits of it that count
+#define PT_TICKS_MASK ((mp_uint_t)-1) // the bits of the counter that count
 #endif
 void pt_clear_traceback(mp_obj_t error);
 

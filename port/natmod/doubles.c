@@ -1,6 +1,6 @@
 // Arithmetic of doubles for Arm cores without an FPU for them, optimized for size: libgcc's takes 2
 // KB on ARMv7-M and 7 KB on ARMv6-M. Results are the same to the bit, except for the sign and the
-// payload of a NaN. On ARMv6-M also arithmetic of floats, computed in double: rounding twice
+// payload of a NaN. On ARMv6-M this file also computes with floats, in double: rounding twice
 // changes no result, since a double has more than twice the bits of a float plus two.
 //
 // Names and semantics are those of Arm's run-time ABI.
@@ -80,7 +80,7 @@ real __aeabi_dadd(real a, real b) {
         a = b;
         b = swapped;
     }
-    if ((a & ~SIGN) >= INFINITE) { // and so is b, maybe
+    if ((a & ~SIGN) >= INFINITE) { // b may be infinite, too
         return is_nan(a) || (b ^ SIGN) == a ? NOT_A_NUMBER : a;
     }
     parts x = split(a), y = split(b);
@@ -197,7 +197,8 @@ real __aeabi_ui2d(uint32_t i) {
     return make(0, 0, i);
 }
 
-// To the next one towards 0; the largest or the smallest where it is none, and 0 for NaN.
+// Rounds towards 0. The result is the largest or the smallest integer if a lies beyond it, and 0
+// for NaN.
 int64_t __aeabi_d2lz(real a) {
     if ((a & ~SIGN) >= (real)(BIAS - 52 + 63) << 52) {
         return is_nan(a) ? 0 : a & SIGN ? INT64_MIN : INT64_MAX;
@@ -226,7 +227,7 @@ single __aeabi_d2f(real a) {
         return is_nan(a) ? NAN_SINGLE : sign | INFINITE_SINGLE;
     }
     parts x = split(a);
-    int32_t shift = 53 - BITS; // bits that go
+    int32_t shift = 53 - BITS; // bits that are rounded off
     if (x.exponent + shift < MIN_EXPONENT) {
         shift = MIN_EXPONENT - x.exponent;
         shift = shift > 60 ? 60 : shift;

@@ -85,7 +85,7 @@ static bool has_known_layouts(void) {
            (typecode == 'B' || typecode == BYTEARRAY_TYPECODE);
 }
 
-// Not every port has that function, or that module.
+// Not every port has the function time.ticks_cpu, or the module time.
 static mp_obj_t find_ticks(void) {
     nlr_buf_t nlr;
     if (nlr_push(&nlr) == 0) {

@@ -1,10 +1,10 @@
-"""Installs picotorch on the board that runs this: the runtime and the native module for its core.
+"""Install picotorch on the board that runs this script: the runtime and the native module for its core.
 
     mpremote mount . run install.py
 
-What does not fit is refused before anything is copied. Files are replaced when all are copied: after an
-interruption run it again. `picotorch natmod` writes the tables below, and replacing.py in place of its
-import.
+The script checks whether all files fit before it copies the first one. It replaces files after it has
+copied all: after an interruption run it again. `picotorch natmod` writes the tables below, and
+replacing.py in place of its import.
 """
 
 import gc
@@ -13,25 +13,25 @@ import sys
 
 from replacing import recover, replace_all
 
-# Number of the architecture in sys.implementation._mpy: folder of the fastest module for it, bytes of
-# its file, bytes of the heap.
+# For each number of an architecture in sys.implementation._mpy: the folder of the fastest module for
+# it, the bytes of the module's file, and the bytes of the heap.
 MODULES = {}
-# All numbers for which a module can be built.
+# All architecture numbers for which a module can be built.
 NUMBERS = ()
-# Bytes of the runtime's files.
+# The bytes of the runtime's files.
 RUNTIME = {}
-# Of a module whose kernels are in flash: bytes of the flash that are left to the file system.
+# For a module whose kernels are in flash: the bytes of the flash that are left to the file system.
 FLASH = {}
-# Bytes of the heap for the runtime and the memories of a small model.
+# The bytes of the heap for the runtime and the memories of a small model.
 HEAP_BESIDE = 0
-# Version and sub-version of the modules, as they are in sys.implementation._mpy.
+# The version and sub-version of the modules, as in sys.implementation._mpy.
 MPY = 0
-# What to do where they do not fit.
+# The advice if the modules do not fit.
 REMEDY = ""
 
 
 def module_for(mpy):
-    """Folder and bytes of the module where sys.implementation._mpy is `mpy`."""
+    """Return folder and bytes of the module for a MicroPython with this sys.implementation._mpy."""
     if mpy & 0x3FF != MPY:
         ours, version = (MPY & 0xFF, MPY >> 8), (mpy & 0xFF, mpy >> 8 & 3)
         needed = "1.23 or newer" if version < ours else "1.23 to the last one with .mpy %d.%d" % ours
@@ -103,7 +103,7 @@ def install(source=".", target=None):
         try:
             os.mkdir(path)
         except OSError:
-            pass  # it is there
+            pass  # the folder exists
     for path in sources:
         copy(sources[path], path + ".part")
     replace_all(main, list(sources))

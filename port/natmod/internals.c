@@ -1,13 +1,13 @@
 // The functions of port/module/internals.c, written for the native ABI.
 //
-// They rely on layouts of objects that no version of the ABI guarantees; mpy_init checks these
-// layouts.
+// The functions rely on layouts of objects that no version of the ABI guarantees. mpy_init checks
+// these layouts.
 #include "modpicotorch.h"
 #include "py/objexcept.h"
 #include "py/objtype.h"
 #include <string.h>
 
-// Also true for a full heap: callers treat both alike.
+// Also returns true for a full heap: callers treat both alike.
 bool pt_heap_locked(void) {
     void *tried = mp_fun_table.realloc_(NULL, 1, false);
     mp_fun_table.realloc_(tried, 0, false);

@@ -1,6 +1,6 @@
-// MicroPython's functions and types for a native module: through mp_fun_table, or by name from the
-// builtins; others are not available. The compiler includes it before each source (Makefile), so
-// the sources of port/module are the same for firmware and native module.
+// MicroPython's functions and types for a native module. They are reached through mp_fun_table, or
+// by name from the builtins; others are not available. The compiler includes this file before each
+// source (Makefile), so the sources of port/module are the same for firmware and native module.
 //
 // Here MP_QSTR_x is the index of a name in the table that MicroPython creates when it loads the
 // module. mpy_init puts the names themselves into the constant tables and types (init.c).
@@ -105,7 +105,7 @@ static inline void *pt_with_type(void *object, const mp_obj_type_t *type) {
     return object;
 }
 
-// ---- functions of them
+// ---- functions of objects
 
 #define mp_load_attr(o, index) (mp_fun_table.load_attr(o, pt_name(index)))
 #define mp_store_attr(o, index, value) (mp_fun_table.store_attr(o, pt_name(index), value))

@@ -1,8 +1,8 @@
-"""The runner's view of a board: here of one that boots this firmware with a job.
+"""Give the runner access to a board that boots this firmware with a job.
 
 Arena and planned_arenas() give out memory. count_start() and count_stop(buffer, index) store a count
-for each of COUNTERS, in a part of the buffer of its own: here one, of instructions. stack_paint() and
-stack_used() measure the stack, write_file(name, data) hands a result to the host.
+for each of COUNTERS, in separate parts of the buffer; this firmware counts instructions only.
+stack_paint() and stack_used() measure the stack. write_file(name, data) writes a result for the host.
 """
 
 from _board import (
@@ -17,11 +17,11 @@ from _board import (
 )
 from picotorch.errors import MEMORY_ALLOCATION_FAILED, fail
 
-COUNTERS = ("",)  # what the names of the counts begin with in the report
+COUNTERS = ("",)  # the prefixes of the counts in the report
 
 
 class Arena:
-    """A memory of the board, handed out in parts at multiples of 16."""
+    """Hand out parts of a memory of the board, at multiples of 16."""
 
     def __init__(self, name):
         self.name = name
@@ -29,7 +29,7 @@ class Arena:
         self.used = 0
 
     def take(self, size, subject, index=-1):
-        """The next bytes. Raises MemoryAllocationFailed."""
+        """Return the next bytes. Raises MemoryAllocationFailed."""
         start = (self.used + 15) & -16
         if start + size > len(self.memory):
             raise fail(MEMORY_ALLOCATION_FAILED, "", subject, index, size,
@@ -41,8 +41,8 @@ class Arena:
 
 
 def planned_arenas(count):
-    """The arena of each planned buffer: planned1 of buffer 1, planned2 of buffer 2 ... where the board
-    has it, else planned."""
+    """Return the arena of each planned buffer: planned1 for buffer 1, planned2 for buffer 2 ... if the
+    board has it, else planned."""
     arenas = [Arena("planned")]
     for i in range(1, count):
         name = "planned%d" % i

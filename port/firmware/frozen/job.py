@@ -1,8 +1,8 @@
-"""The job as the host laid it out in memory (host/picotorch/run/job.py writes it).
+"""Read the job, whose format host/picotorch/run/job.py defines.
 
-All integers are little-endian u32. Header: magic "PTJB", version, size of the job in bytes,
-number of sections. Then one row a section: offset in the job, size, and the name in 24 bytes,
-padded with zeros. The firmware has checked magic, version and size.
+All integers are little-endian u32. The header has the magic "PTJB", the version, the size of the job in
+bytes and the number of sections. Then one row a section follows: offset in the job, size, and the name
+in 24 bytes, padded with zeros. The firmware has checked magic, version and size.
 """
 
 import struct

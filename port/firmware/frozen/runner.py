@@ -33,7 +33,7 @@ from picotorch import (
 )
 from picotorch.schema import SUBJECTS
 
-# What is counted, in the order of the counts
+# The measured phases, in the order of the counts
 PHASES = ("verify", "load", "set_inputs", "execute", "get_outputs")
 
 
@@ -61,7 +61,7 @@ def _constant_input(text):
 
 
 def _changeable(data, meta, i, arena):
-    """An input where it lies, or a copy if the method may change it there and gives it as an output."""
+    """Return an input in place, or a copy if the method may change it and returns it as an output."""
     outputs = [meta.output_value(k) for k in range(meta.num_outputs())]
     if meta.input_tensor_meta(i).is_memory_planned() or meta.input_value(i) not in outputs:
         return data
@@ -71,7 +71,7 @@ def _changeable(data, meta, i, arena):
 
 
 class Run:
-    """One run: set-up in __init__, then `locked`, which allocates nothing."""
+    """Run a model: set up in __init__, then execute in `locked`, which allocates nothing."""
 
     def __init__(self, sections, settings):
         self.counts = bytearray(4 * len(PHASES) * len(board.COUNTERS))
@@ -114,8 +114,8 @@ class Run:
         self.error = None
 
     def locked(self):
-        """The execution that is measured."""
-        # Names of their own for what is counted, as counter.py says
+        """Load the method, set its inputs, execute it and get its outputs."""
+        # Local names for the counted functions, as counter.py requires
         start = board.count_start
         stop = board.count_stop
         counts = self.counts
@@ -155,7 +155,7 @@ class Run:
             self.error = error
 
     def locked_again(self):
-        """The next of the further executions."""
+        """Run the next of the further executions."""
         try:
             self.method.set_inputs(self.further[self.executed - 1])
             self.method.execute()
@@ -165,7 +165,7 @@ class Run:
             self.error = error
 
     def write_outputs(self, suffix):
-        """Writes the outputs that are tensors, and the sizes of dynamic ones."""
+        """Write the outputs that are tensors, and the sizes of dynamic ones."""
         for i in range(len(self.results)):
             if isinstance(self.results[i], Tensor):
                 board.write_file("out%d%s" % (i, suffix), self.results[i].data)
@@ -184,7 +184,7 @@ def _load_program(loader, counts):
 
 
 def _inputs(meta, sections, settings, suffix, arena):
-    """The inputs of one execution."""
+    """Return the inputs of one execution."""
     inputs = []
     for i in range(meta.num_inputs()):
         key = "in%d%s" % (i, suffix)
@@ -195,7 +195,7 @@ def _inputs(meta, sections, settings, suffix, arena):
 
 
 def _tensor_input(data, meta, i, sizes):
-    """The bytes of an input, or a Tensor of one that is dynamic, with its sizes "2,3"."""
+    """Return the bytes of an input, or a Tensor for a dynamic input with its sizes "2,3"."""
     if sizes is None:
         return data
     info = meta.input_tensor_meta(i)
@@ -204,7 +204,7 @@ def _tensor_input(data, meta, i, sizes):
 
 
 def _write_results(run, report):
-    """Lines of the report, and files, as far as the run came."""
+    """Write lines of the report, and files, as far as the run came."""
     for k in range(len(board.COUNTERS)):
         for i in range(len(PHASES) if run.error is None else 2):
             count = struct.unpack_from("<I", run.counts, 4 * (k * len(PHASES) + i))[0]
@@ -233,7 +233,7 @@ def _write_results(run, report):
 
 
 def _plain(output):
-    """Lists of tensors as lists of lists of their elements."""
+    """Convert lists of tensors to lists of lists of their elements."""
     if isinstance(output, ValueList):
         return [_plain(item) for item in output]
     return list(output.data) if isinstance(output, Tensor) else output
@@ -248,11 +248,11 @@ def _with_locked_heap(step):
 
 
 def _run(sections, report):
-    """The Error of the execution that failed, or None."""
+    """Run the executions of the job. Return the Error of the failed execution, or None."""
     run = Run(sections, job.settings(sections["settings"]))
     gc.collect()
     report.append("heap_free=%d" % gc.mem_free())
-    step = run.locked  # made before it is counted
+    step = run.locked  # created before the heap is measured
     before = gc.mem_alloc()
     _with_locked_heap(step)
     report.append("heap=%d" % (gc.mem_alloc() - before))

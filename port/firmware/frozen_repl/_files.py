@@ -1,4 +1,4 @@
-"""The files in RAM at /, created if there are none, and ROMFS at /rom."""
+"""Mount the files in RAM at /, after creating them if there are none, and ROMFS at /rom."""
 
 import sys
 
@@ -10,7 +10,7 @@ _CACHES = {"readsize": 128, "progsize": 128, "lookahead": 128}
 
 
 class RAMBlocks:
-    """A memory as a block device. It keeps its bytes over a reset, soft or hard."""
+    """Use a memory as a block device. It keeps its bytes over a reset, soft or hard."""
 
     def __init__(self, memory):
         self.memory = memory
@@ -21,7 +21,7 @@ class RAMBlocks:
 
     def writeblocks(self, number, buffer, offset=0):
         start = number * _BLOCK_SIZE + offset
-        self.memory[start : start + len(buffer)][:] = buffer  # without [:] all behind it is moved
+        self.memory[start : start + len(buffer)][:] = buffer  # without [:] all that follows is moved
 
     def ioctl(self, operation, _):
         if operation == 4:

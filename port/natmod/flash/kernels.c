@@ -1,11 +1,11 @@
-// Checks that flash has the kernels that this module was linked with.
+// Checks that the kernels in flash are the kernels that this module was linked with.
 #include "kernels.h"
 #include "py/nativeglue.h"
 
 extern const pt_flash pt_flash_start;
 pt_flash pt_flash_wanted = {1, 1, 1, 1}; // tools/link_mpy.py writes a copy of the header here
 
-// Half a byte at a time.
+// Computes the CRC from half a byte at a time.
 static uint32_t crc_of(const uint8_t *data, uint32_t size) {
     static const uint32_t table[] = {0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC,
                                      0x76DC4190, 0x6B6B51F4, 0x4DB26158, 0x5005713C,
@@ -19,7 +19,7 @@ static uint32_t crc_of(const uint8_t *data, uint32_t size) {
     return ~crc;
 }
 
-// The text is copied: this module is collected when its import has failed.
+// The text is copied, since this module is collected when its import has failed.
 static void refuse(const char *text, size_t length) {
     mp_obj_t message = mp_fun_table.obj_new_str(text, length);
     mp_obj_t type = mp_fun_table.load_global(pt_name(MP_QSTR_RuntimeError));

@@ -43,6 +43,7 @@ _COMMANDS = {
     "parity": ("parity", "parity_command"),
     "profile": ("profile", "profile_command"),
     "repl": ("boards", "repl"),
+    "report": ("report", "report"),
     "run": ("run", "run"),
     "selftest": ("deploy", "selftest"),
     "size": ("size", "size"),

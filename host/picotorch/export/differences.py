@@ -5,7 +5,7 @@ corresponding value of the float graph.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -15,7 +15,7 @@ from picotorch.module import load_with_exact_memories
 from ..host.inputs import checked_inputs, dequantize_array
 from ..host.instructions import Instruction, read_instructions
 from ..host.tensors import as_numbers, from_stored, torch_name
-from ..host.twin import open_program, outputs, set_inputs
+from ..host.twin import open_data, open_program, outputs, set_inputs
 from ..host.values import TENSOR, Values
 
 if TYPE_CHECKING:
@@ -83,10 +83,11 @@ class Equality(Difference):
 
 
 class Stepper:
-    """The method "forward" of a program, one instruction at a time."""
+    """A method of a program, one instruction at a time. data: bytes of its .ptd files."""
 
-    def __init__(self, program: bytes) -> None:
-        self.method = load_with_exact_memories(open_program(program), "forward")
+    def __init__(self, program: bytes, method: str = "forward", data: Sequence[bytes] = ()) -> None:
+        self.method = load_with_exact_memories(open_program(program), method,
+                                               data_map=open_data(list(data)))
         self.meta = self.method.method_meta()
         self.values = Values(self.meta.program, self.meta.plan)
         self.instructions = read_instructions(self.meta, self.values)

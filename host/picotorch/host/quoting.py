@@ -101,6 +101,20 @@ def html(text: str) -> str:
     return html_module.escape(show.printable(text), quote=False)
 
 
+def html_attribute(text: str) -> str:
+    """Return a line of text as the value of an attribute of HTML or SVG, between double quotes."""
+    return html_module.escape(show.printable(text))
+
+
+def html_script(value: object) -> str:
+    """Return a value as JSON in a script element of HTML.
+
+    No text in it ends the element or begins a comment. Infinities and NaN are strings.
+    """
+    text = show.json_text(value)
+    return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+
+
 def c_comment(text: str) -> str:
     """Return a text as a part of a comment in C, of one line.
 

@@ -41,8 +41,13 @@ def report(found: Reported, is_json: bool, show_text: Callable[[Reported], None]
 
 
 def as_json(entry: dict[str, Any]) -> None:
-    """Print one line. JSON has no infinities and NaN: they are the strings "inf", "-inf" and "nan"."""
-    click.echo(json.dumps(_finite(entry), allow_nan=False))
+    """Print one line of JSON."""
+    click.echo(json_text(entry))
+
+
+def json_text(value: Any) -> str:
+    """Return a line of JSON, which has no infinities and NaN: they are "inf", "-inf" and "nan"."""
+    return json.dumps(_finite(value), allow_nan=False)
 
 
 def error(code: int | None, name: str, message: str) -> dict[str, Any]:

@@ -1,11 +1,14 @@
 """Draw the planned memory of a method over its instructions as an SVG.
 
 Each tensor is a box: from its first to its last use across, its bytes upwards, in the colour of the
-operator that writes it. The peak of live bytes is marked. Tooltips have the details.
+operator that writes it. The peak of live bytes is marked. Tooltips have the details. No two labels
+overlap: one that has no room is left out.
 """
 
+import math
 import re
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 
 from picotorch import MethodMeta, TensorInfo
 from picotorch.errors import INVALID_ARGUMENT, fail
@@ -26,8 +29,10 @@ _PANEL, _STEP = 340, 56  # height of a buffer, and of what is between two
 _MIN = 2  # height of a box
 _CHARACTER = 6.1  # width of one at 11 px
 _TITLE_CHARACTER = 8.4  # at 15 px, bold
-_SLANT = 100  # pixels for the names of instructions
-_NAMED = 90  # most instructions whose names fit
+_WIDTH, _PAGE_WIDTH = 600, 1080  # at least, of a file and on a page
+_LINE = 13  # height of a line
+_SLANT = 60  # degrees that the names of instructions rise
+_NAMES = 100  # pixels for them
 _LEGEND_ROW = 20
 
 _STYLE = f"text {{ font: 11px {FONTS}; fill: #333; }}" """
@@ -45,7 +50,17 @@ def draw(meta: MethodMeta, title: str) -> str:
     sizes = [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
     if not any(sizes):
         raise fail(INVALID_ARGUMENT, "the method has no planned memory to draw", "memory map")
-    return _Drawing(meta, sizes).text(title)
+    return _Drawing(meta, sizes, {}).text(title)
+
+
+def for_page(meta: MethodMeta, names: Mapping[int, str]) -> str:
+    """Return the SVG as an element of a page, which has the styles; "" without planned memory.
+
+    The attribute data-layers of a box has the instructions that use it. names: of instructions, where
+    they have better ones than their operators.
+    """
+    sizes = [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
+    return _Drawing(meta, sizes, names, _PAGE_WIDTH).element() if any(sizes) else ""
 
 
 def draw_all(drawings: list[tuple[MethodMeta, str]]) -> str:
@@ -69,7 +84,11 @@ def _escaped(text: str) -> str:
 
 
 class _Drawing:
-    def __init__(self, meta: MethodMeta, sizes: list[int]) -> None:
+    def __init__(self, meta: MethodMeta, sizes: list[int], names: Mapping[int, str],
+                 min_width: float = _WIDTH) -> None:
+        """Prepare a drawing. min_width: pixels of the panels, for many instructions more."""
+        self.names = names
+        self.labels: list[tuple[float, float, float, float]] = []  # x, y, width, height
         self.values = Values(meta.program, meta.plan)
         self.instructions = read_instructions(meta, self.values)
         self.boxes = lifetimes(meta)
@@ -79,7 +98,7 @@ class _Drawing:
         self.sizes = [(i, size) for i, size in enumerate(sizes) if size]
         self.columns = len(self.instructions) + 2  # one before the first, one behind the last
         self.step = min(30.0, 1150 / self.columns, max(8.0, 900 / self.columns))
-        self.step = max(self.step, 2.0, 600 / self.columns)
+        self.step = max(self.step, 2.0, min_width / self.columns)
         self.width = _LEFT + self.columns * self.step + _RIGHT
         self.colours = self._colours()
         self.parts: list[str] = []
@@ -96,18 +115,30 @@ class _Drawing:
         return made if isinstance(made, str) else self.instructions[made].call
 
     def text(self, title: str) -> str:
+        """Return the text of a file."""
         self.width = max(self.width, 16 + len(title) * _TITLE_CHARACTER + _RIGHT)
         self._text(16, 26, title, "title")
-        y = _TOP
-        for buffer, size in self.sizes:
-            self._panel(buffer, size, y)
-            y += _PANEL + _STEP
-        y += self._instruction_axis(y - _STEP) - _STEP + 26
-        height = self._legend(y)
+        height = self._draw(_TOP)
         return "\n".join([
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width:.0f}" height="{height}" '
             f'viewBox="0 0 {self.width:.0f} {height}">', f"<style>{_STYLE}</style>",
             '<rect width="100%" height="100%" fill="#fff"/>', *self.parts, "</svg>", ""])
+
+    def element(self) -> str:
+        """Return the drawing as an element of a page."""
+        height = self._draw(_TOP - 30)
+        return "\n".join([
+            f'<svg class="memory-map" role="img" aria-label="Planned memory over the instructions" '
+            f'width="{self.width:.0f}" height="{height}" viewBox="0 0 {self.width:.0f} {height}">',
+            *self.parts, "</svg>"])
+
+    def _draw(self, y: int) -> int:
+        """Draw everything from y on; return the height."""
+        for buffer, size in self.sizes:
+            self._panel(buffer, size, y)
+            y += _PANEL + _STEP
+        y += self._instruction_axis(y - _STEP) - _STEP + 26
+        return self._legend(y)
 
     # ---- parts
 
@@ -157,7 +188,10 @@ class _Drawing:
             return "the start"
         if instruction >= len(self.instructions):
             return "the end"
-        return f"{instruction} {_short(self.instructions[instruction])}"
+        return f"{instruction} {self._name(instruction)}"
+
+    def _name(self, instruction: int) -> str:
+        return self.names.get(instruction) or _short(self.instructions[instruction])
 
     def _rectangle_of(self, box: Box, size: int, top: float) -> tuple[float, float, float, float]:
         """Return (x, y, width, height)."""
@@ -166,15 +200,21 @@ class _Drawing:
         return self._x(box.first), y, (box.last - box.first + 1) * self.step, height
 
     def _box(self, box: Box, size: int, top: float) -> None:
-        fill = f' fill="{self.colours[self._maker(box)]}"'
+        users = f"{max(box.first, 0)}-{min(box.last, len(self.instructions) - 1)}"
+        fill = f' fill="{self.colours[self._maker(box)]}" data-layers="{users}"'
         self._rect(*self._rectangle_of(box, size, top), "box", fill, self._tooltip(box))
 
     def _label(self, box: Box, size: int, top: float) -> None:
-        """Return the longest text that fits in the box."""
+        """Draw the longest text that fits in the box, and lies over no other label."""
         x, y, width, height = self._rectangle_of(box, size, top)
-        value = box.values[0]
-        for text in (f"%{value} {_sizes(self.values.tensor(value))}", f"%{value}"):
-            if height >= 14 and len(text) * _CHARACTER + 8 <= width:
+        value, made = box.values[0], box.made_by
+        sizes = _sizes(self.values.tensor(value))
+        name = "" if isinstance(made, str) else self.names.get(made, "")
+        for text in (*([f"{name} {sizes}", name] if name else []), f"%{value} {sizes}", f"%{value}"):
+            place = x + 5, y + height / 2 - _LINE / 2, len(text) * _CHARACTER, _LINE
+            if height >= _LINE + 1 and place[2] + 8 <= width and not any(
+                    _overlap(place, other) for other in self.labels):
+                self.labels.append(place)
                 return self._text(x + 5, y + height / 2 + 4, text, "inside")
 
     def _tooltip(self, box: Box) -> str:
@@ -191,19 +231,20 @@ class _Drawing:
         return "\n".join([*lines, f"{made}, used last at {self._step_name(box.last)}"])
 
     def _instruction_axis(self, y: float) -> int:
-        """Draw the indexes and names below the last panel; return their height."""
-        every = next(n for n in (1, 2, 5, 10, 20, 50, 100, 1000, len(self.instructions) + 1)
-                     if n * self.step >= 24 or n > len(self.instructions))
-        for i in range(0, len(self.instructions), every):
+        """Draw indexes and names below the last panel, of as many as have room; return their height."""
+        count = len(self.instructions)
+        widest = len(str(count)) * _CHARACTER + 8
+        every = next(n for n in (1, 2, 5, 10, 20, 50, 100, 1000, count + 1)
+                     if n * self.step >= widest or n > count)
+        for i in range(0, count, every):
             self._text(self._x(i) + self.step / 2, y + 15, str(i), "dim", ' text-anchor="middle"')
         self._text(_LEFT - 8, y + 15, "instruction", "dim", ' text-anchor="end"')
-        if len(self.instructions) > _NAMED:
-            return 40
-        for i, instruction in enumerate(self.instructions):
+        every = math.ceil(_LINE / (self.step * math.sin(math.radians(_SLANT))))
+        for i in range(0, count, every):
             x = self._x(i) + self.step / 2 + 4
-            self._text(x, y + 28, _short(instruction), "dim",
-                       f' text-anchor="end" transform="rotate(-60 {x:.1f} {y + 28:.1f})"')
-        return 28 + _SLANT
+            self._text(x, y + 28, _shortened(self._name(i)), "dim",
+                       f' text-anchor="end" transform="rotate(-{_SLANT} {x:.1f} {y + 28:.1f})"')
+        return 28 + _NAMES
 
     def _legend(self, y: int) -> int:
         """Draw the meaning of the colours; return the height of the drawing."""
@@ -227,7 +268,20 @@ def _short(instruction: Instruction) -> str:
     """Return the operator's name without namespace and overload."""
     name = instruction.call.split("::")[-1].split(".")[0].strip("_")
     name = name.removeprefix("quantized_").removeprefix("native_")
-    return name if len(name) <= 20 else name[:19] + "…"
+    return _shortened(name)
+
+
+def _shortened(name: str) -> str:
+    """Return at most 20 characters; the end of a path is what differs."""
+    if len(name) <= 20:
+        return name
+    return "…" + name[-19:] if "." in name else name[:19] + "…"
+
+
+def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    """Return whether two rectangles (x, y, width, height) overlap."""
+    return (one[0] < other[0] + other[2] and other[0] < one[0] + one[2]
+            and one[1] < other[1] + other[3] and other[1] < one[1] + one[3])
 
 
 def _sizes(info: TensorInfo) -> str:

@@ -151,13 +151,13 @@ def without_gain(model: bytes, whats: Iterable[str], kept: Iterable[int] = ()) -
     return [_no_gain(what, share) for what in whats]
 
 
-def int8_share(model: bytes) -> dict[str, int]:
-    """Count the int8 part of the method "forward": "layers", "macs", "all_layers" and "all_macs".
+def int8_share(model: bytes, method: str = "forward") -> dict[str, int]:
+    """Count the int8 part of a method: "layers", "macs", "all_layers" and "all_macs".
 
     Conversions between int8 and float are no layers. Raises NotFound, InvalidProgram.
     """
-    found = _read(open_program(model).method_meta("forward"))
-    shares = {"layers": 0, "all_layers": 0, "macs": 0, "all_macs": 0}
+    found = _read(open_program(model).method_meta(method))
+    shares = dict.fromkeys(("layers", "all_layers", "macs", "all_macs"), 0)
     for one in found.instructions:
         outputs = found.tensors(one.outputs)
         if not outputs or _is_conversion(one) or one.call.startswith("executorch_prim"):

@@ -141,9 +141,14 @@ def _count(core: str, operator: str, dtype: str, features: list[int],
 
 def _in_float(call: str, dtype: str) -> str:
     """Return the operator of float32 for one of any program, "" for none."""
-    family, _, name = call.partition("::")
-    if "quantize_per_" in name or (call in _LAYOUT and dtype == "int8"):
+    if "quantize_per_" in call or (call in _LAYOUT and dtype == "int8"):
         return ""
+    return float_operator(call)
+
+
+def float_operator(call: str) -> str:
+    """Return the operator of float32 that computes what an operator does, itself if it has none."""
+    family, _, name = call.partition("::")
     name = name.partition(".")[0].removesuffix("_nhwc")
     return _IN_FLOAT.get(name, call) if family == "cortex_m" else call
 

@@ -183,11 +183,11 @@ def _medians(executions: list[list[int]]) -> list[int]:
 def _row(instruction: Instruction, values: Values, ticks: int, calls: int) -> ProfiledInstruction:
     return ProfiledInstruction(
         index=instruction.index, call=instruction.call,
-        estimated_as=cycles.operator_of(instruction, values), shapes=_shapes(instruction, values),
+        estimated_as=cycles.operator_of(instruction, values), shapes=shapes(instruction, values),
         calls=calls, ticks=ticks, macs=macs_of(instruction, values) * calls)
 
 
-def _shapes(instruction: Instruction, values: Values) -> str:
+def shapes(instruction: Instruction, values: Values) -> str:
     """Return the sizes of the first tensor, of the weights behind it, and of what comes out."""
     inputs = (factors(instruction) if macs_of(instruction, values)
               else _first_tensor(instruction.arguments, values))

@@ -84,7 +84,7 @@ def _show_sizes(temp: TempSizes) -> None:
 def _speed(choice: TempSize) -> list[Any]:
     time = choice.time
     count = "-" if time is None else f"{_about(time)}{time.instructions:,}"
-    return [choice.bytes, count, _ms(time)]
+    return [choice.bytes, count, ms_text(time)]
 
 
 def _about(time: Estimate) -> str:
@@ -106,9 +106,9 @@ def _show_chips(chips: list[OnChip]) -> None:
     columns = [f"{what}, {name}>" for what in ("RAM", "flash") for name in ("C", "MP")]
     show.table(["chip", *columns, "ms>", ""], [
         [chip.chip,
-         *[_all(fit) for what in ("ram", "flash") for name in DEPLOYMENTS
+         *[total_text(fit) for what in ("ram", "flash") for name in DEPLOYMENTS
            for fit in [getattr(chip.deployments[name], what)]],
-         _ms(chip.time), _fits(chip)] for chip in chips])
+         ms_text(chip.time), fits_text(chip)] for chip in chips])
     for chip in chips:
         for name, words in DEPLOYMENTS.items():
             if chip.deployments[name].lacks:
@@ -118,35 +118,38 @@ def _show_chips(chips: list[OnChip]) -> None:
         _show_parts(chips[0])
 
 
-def _clock(hertz: int | None) -> str:
+def clock_text(hertz: int | None) -> str:
+    """Return a clock: "168 MHz"."""
     return "no clock" if hertz is None else f"{hertz / 1e6:g} MHz"
 
 
-def _all(memory: Total) -> str:
+def total_text(memory: Total) -> str:
     """Return the sum, with ">" if a part is unknown."""
     return f"{'>' if None in memory.parts.values() else ''}{memory.all:,}"
 
 
-def _ms(time: Estimate | None) -> str:
+def ms_text(time: Estimate | None) -> str:
+    """Return milliseconds, with a "~" if no board counted; "-" if they are unknown."""
     if time is None or time.ms is None:
         return "-"
     return _about(time) + (f"{time.ms:,.0f}" if time.ms >= 100 else f"{time.ms:.3g}")
 
 
-def _fits(chip: OnChip) -> str:
+def fits_text(chip: OnChip) -> str:
+    """Return "fits", "in C only", "not known" or "DOES NOT FIT"."""
     fitting = [words for name, words in DEPLOYMENTS.items() if chip.deployments[name].fits]
     if fitting:
         return "fits" if len(fitting) == len(DEPLOYMENTS) else f"{fitting[0]} only"
-    return _verdict(chip.fits)
+    return verdict_text(chip.fits)
 
 
-def _verdict(fits: bool | None) -> str:
+def verdict_text(fits: bool | None) -> str:
     return {True: "fits", None: "not known", False: "DOES NOT FIT"}[fits]
 
 
 def _show_parts(chip: OnChip) -> None:
     core = chip.core.replace("cortex-m", "Cortex-M").replace("plus", "+")
-    about = [core, _clock(chip.clock_hz)]
+    about = [core, clock_text(chip.clock_hz)]
     source = f" ({chip.source})" if chip.source else ""
     show.heading(f"{chip.title}: {', '.join(about)}{source}")
     _show_time(chip.time, chip.measured_on)
@@ -158,7 +161,7 @@ def _show_parts(chip: OnChip) -> None:
         _table([name, *[words + ">" for words in DEPLOYMENTS.values()]], [
             *[[part, *[_count_or_dash(one.parts.get(part)) for one in totals]]
               for part in parts],
-            ["all", *[_all(one) for one in totals]],
+            ["all", *[total_text(one) for one in totals]],
             ["the chip has", *[_count_or_dash(one.of) for one in totals]]])
 
 
@@ -180,9 +183,10 @@ def _count_or_dash(count: int | None) -> int | str:
 def _show_boards(need: Needs, boards: list[OnBoard]) -> None:
     show.heading("Boards: bytes with MicroPython and the kernels of this method")
     show.table(["board", "clock>", "RAM>", "flash>", "ms>", ""], [
-        [entry.board, _clock(entry.clock_hz),
-         *[_all(one) for fit in [entry.deployments["micropython"]] for one in (fit.ram, fit.flash)],
-         _ms(entry.time), _verdict(entry.fits)] for entry in boards])
+        [entry.board, clock_text(entry.clock_hz),
+         *[total_text(one) for fit in [entry.deployments["micropython"]]
+           for one in (fit.ram, fit.flash)],
+         ms_text(entry.time), verdict_text(entry.fits)] for entry in boards])
     for entry in boards:
         lacks = [f"{name} needs {memory.needed:,} B of {memory.size:,}"
                  for name, memory in entry.memories.items()

@@ -22,12 +22,13 @@ from .lifetimes import INPUT, SCRATCH, STATE, Box, lifetimes, live_bytes
 # A palette of distinct neighbours, also for people with colour blindness.
 _COLOURS = ["#4e79a7", "#f28e2b", "#76b7b2", "#b07aa1", "#59a14f", "#d7a52b", "#ff9da7", "#9c755f"]
 _OTHERS = "#bab0ac"
+_DARK_LUMINANCE = 0.016  # of #222
 _KINDS = {INPUT: "#e15759", STATE: "#7f7f7f", SCRATCH: "#d4d0cb"}
 
 _LEFT, _RIGHT, _TOP = 92, 24, 56  # margins
 _PANEL, _STEP = 340, 56  # height of a buffer, and of what is between two
 _MIN = 2  # height of a box
-_CHARACTER = 6.1  # width of one at 11 px
+_CHARACTER = 7.0  # width of one at 11 px, in the widest of FONTS
 _TITLE_CHARACTER = 8.4  # at 15 px, bold
 _WIDTH, _PAGE_WIDTH = 600, 1080  # at least, of a file and on a page
 _LINE = 13  # height of a line
@@ -38,7 +39,7 @@ _LEGEND_ROW = 20
 _STYLE = f"text {{ font: 11px {FONTS}; fill: #333; }}" """
 .title { font-size: 15px; font-weight: 600; } .panel { font-weight: 600; } .dim { fill: #777; }
 .box { stroke: #fff; stroke-width: 1; fill-opacity: .9; } .box:hover { stroke: #000; }
-.inside { fill: #fff; pointer-events: none; } .grid { stroke: #e4e4e4; }
+.inside { fill: #fff; pointer-events: none; } .on-light { fill: #222; } .grid { stroke: #e4e4e4; }
 .axis { stroke: #999; fill: none; }
 .peak { fill: none; stroke: #c00; stroke-width: 1.5; stroke-dasharray: 3 3; pointer-events: none; }
 .limit { stroke: #e15759; stroke-dasharray: 5 3; } .peak-text { fill: #c23b3d; }
@@ -208,6 +209,7 @@ class _Drawing:
         """Draw the longest text that fits in the box, and lies over no other label."""
         x, y, width, height = self._rectangle_of(box, size, top)
         value, made = box.values[0], box.made_by
+        kind = "inside on-light" if _is_light(self.colours[self._maker(box)]) else "inside"
         sizes = _sizes(self.values.tensor(value))
         name = "" if isinstance(made, str) else self.names.get(made, "")
         for text in (*([f"{name} {sizes}", name] if name else []), f"%{value} {sizes}", f"%{value}"):
@@ -215,7 +217,7 @@ class _Drawing:
             if height >= _LINE + 1 and place[2] + 8 <= width and not any(
                     _overlap(place, other) for other in self.labels):
                 self.labels.append(place)
-                return self._text(x + 5, y + height / 2 + 4, text, "inside")
+                return self._text(x + 5, y + height / 2 + 4, text, kind)
 
     def _tooltip(self, box: Box) -> str:
         """Return a line for each tensor, then the users of the box."""
@@ -276,6 +278,14 @@ def _shortened(name: str) -> str:
     if len(name) <= 20:
         return name
     return "…" + name[-19:] if "." in name else name[:19] + "…"
+
+
+def _is_light(colour: str) -> bool:
+    """Return whether dark text has more contrast than white, by the formula of WCAG 2."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05
+    return luminance / (_DARK_LUMINANCE + 0.05) > 1.05 / luminance
 
 
 def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:

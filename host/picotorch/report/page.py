@@ -5,7 +5,8 @@ import hashlib
 import string
 from collections.abc import Callable, Iterable, Sequence
 from importlib import resources
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import picotorch
 
@@ -21,7 +22,13 @@ from .markup import Content, Markup, markup, tag
 from .reading import Layer, Model
 
 _BARS = 20  # layers that have a bar of their own
+_TALL = 32  # rows from which on a table scrolls by itself
+_KINDS = {True: "fits", False: "fails", None: "unsure"}  # classes of verdicts
 _SUFFIX = ".out"
+
+
+# A verdict, the machines that it is about, and whether they have room
+_Headline: TypeAlias = tuple[str, str, bool | None]
 
 
 def page(models: Sequence[Model]) -> str:
@@ -37,10 +44,10 @@ def page(models: Sequence[Model]) -> str:
 
 
 def _body(models: Sequence[Model]) -> Markup:
-    names = [f"model-{i}" for i in range(len(models))]
+    names, labels = [f"model-{i}" for i in range(len(models))], _labels(models)
     links: list[tuple[str, str]] = [("beside", "Beside each other")] * (len(models) > 1)
-    links += [(name, model.name if len(models) > 1 else "Layers")
-              for name, model in zip(names, models, strict=True)]
+    links += [(name, label if len(models) > 1 else "Layers")
+              for name, label in zip(names, labels, strict=True)]
     links += [("chips", "All chips"), ("notes", "How the figures are found")]
     return markup(
         tag("header", tag("h1", ", ".join(model.name for model in models)),
@@ -48,11 +55,21 @@ def _body(models: Sequence[Model]) -> Markup:
                 class_="dim"),
             tag("nav", [tag("a", text, href=f"#{name}") for name, text in links],
                 aria_label="Parts of the page")),
-        tag("main", [_verdict(model) for model in models], _targets(models),
-            _beside(models) if len(models) > 1 else None,
-            [_model(model, name, len(models) > 1)
-             for model, name in zip(models, names, strict=True)],
-            _all_chips(models), _notes(models)))
+        tag("main", [_verdict(model, label) for model, label in zip(models, labels, strict=True)],
+            _targets(models, labels), _beside(models, labels) if len(models) > 1 else None,
+            [_model(model, name, label if len(models) > 1 else "")
+             for model, name, label in zip(models, names, labels, strict=True)],
+            _all_chips(models, labels), _notes(models)))
+
+
+def _labels(models: Sequence[Model]) -> list[str]:
+    """Return the ends of the paths that tell the models apart."""
+    paths = [Path(model.name).parts for model in models]
+    for count in range(1, max(map(len, paths))):
+        ends = ["/".join(path[-count:]) for path in paths]
+        if len(set(ends)) == len(ends):
+            return ends
+    return [model.name for model in models]
 
 
 # ---- tables
@@ -87,13 +104,14 @@ def _table(columns: Sequence[_Column], rows: Iterable[Sequence[_Cell]], *, capti
                 for column, cell in zip(columns, row, strict=True)]
 
     head = [tag("th", column.title, scope="col", title=column.about,
-                class_="n" if column.kind == "n" else None) for column in columns]
+                class_=column.kind or None) for column in columns]
     body = [tag("tr", cells(row), data_layer=keys[i] if keys else None) for i, row in enumerate(rows)]
+    frame = "scroll tall" if len(body) > _TALL else "scroll"
     return tag("div", tag(
         "table", tag("caption", caption) if caption else None, tag("thead", tag("tr", head)),
         tag("tbody", body), tag("tfoot", tag("tr", cells(foot))) if foot else None,
         class_=f"wide {'sortable' * sortable} {kind}".strip()),
-        class_="scroll", tabindex=0, role="region", aria_label=label)
+        class_=frame, tabindex=0, role="region", aria_label=label)
 
 
 def _bar(share: float, second: bool = False) -> Markup:
@@ -121,25 +139,28 @@ def _bars(title: str, unit: str, rows: Sequence[tuple[Content, int]], total: int
 # ---- the verdict
 
 
-def _verdict(model: Model) -> Markup:
+def _verdict(model: Model, label: str) -> Markup:
     targets = model.targets()
     fitting = [one for one in targets if one.fits]
     kind = "good" if len(fitting) == len(targets) else "bad"
     if kind == "bad" and (None in [one.fits for one in targets] or not model.requested and fitting):
         kind = "unknown" if not fitting else "good"
-    return tag("section", tag("h2", model.name + ": ", tag("b", _headline(model, targets))),
+    headline = [[tag("span", f"{word} {names}", class_=_KINDS[fits]), "; "]
+                for word, names, fits in _headline(model, targets)]
+    return tag("section", tag("h2", label + ": ", headline[:-1], headline[-1][0]),
                tag("dl", [_figure(*figure) for figure in _figures(model)], class_="figures"),
                class_=f"verdict {kind}")
 
 
-def _headline(model: Model, targets: Sequence[OnChip | OnBoard]) -> str:
-    if model.requested:
-        words: dict[str, list[str]] = {}
-        for one in targets:
-            words.setdefault(_fits(one), []).append(one.name)
-        return "; ".join(f"{word} {', '.join(names)}" for word, names in words.items())
-    count = sum(one.fits is True for one in targets)
-    return f"fits {count} of {len(targets)} chips"
+def _headline(model: Model, targets: Sequence[OnChip | OnBoard]) -> list[_Headline]:
+    """Return the verdicts with the machines that they are about."""
+    if not model.requested:
+        count = sum(one.fits is True for one in targets)
+        return [("fits", f"{count} of {len(targets)} chips", count > 0)]
+    found: dict[str, list[OnChip | OnBoard]] = {}
+    for one in targets:
+        found.setdefault(_fits(one), []).append(one)
+    return [(word, ", ".join(one.name for one in same), same[0].fits) for word, same in found.items()]
 
 
 def _fits(one: OnChip | OnBoard) -> str:
@@ -204,18 +225,19 @@ def _range(time: Estimate | None) -> str:
     return f"{time.min_ms:.3g} to {time.max_ms:.3g} ms"
 
 
-def _targets(models: Sequence[Model]) -> Markup | None:
+def _targets(models: Sequence[Model], labels: Sequence[str]) -> Markup | None:
     """Return the requested chips and boards."""
     if not models[0].requested:
         return None
     names = [one.name for one in models[0].targets()]
-    lacks = [tag("p", f"{model.name}, {one.name} {DEPLOYMENTS[name]}: {fit.lacks}", class_="note")
-             for model in models for one in model.targets()
+    lacks = [tag("p", f"{label}, {one.name} {DEPLOYMENTS[name]}: {fit.lacks}", class_="note")
+             for model, label in zip(models, labels, strict=True) for one in model.targets()
              for name, fit in one.deployments.items() if fit.lacks]
-    return markup(_chip_table(models, names, False), lacks)
+    return markup(_chip_table(models, labels, names, False), lacks)
 
 
-def _chip_table(models: Sequence[Model], names: Sequence[str], sortable: bool) -> Markup:
+def _chip_table(models: Sequence[Model], labels: Sequence[str], names: Sequence[str],
+                sortable: bool) -> Markup:
     """Return a row for each chip or board of these names; columns for each model."""
     columns = [_Column("chip", "name"), _Column("core"), _Column("clock", "n"),
                _Column("RAM", "n", "bytes that the chip has"), _Column("flash", "n")]
@@ -241,7 +263,7 @@ def _chip_table(models: Sequence[Model], names: Sequence[str], sortable: bool) -
         for one in found:
             row += _chip_cells(one, several)
         rows.append(row)
-    key = [tag("p", "; ".join(f"{i}: {model.name}" for i, model in enumerate(models, 1)),
+    key = [tag("p", "; ".join(f"{i}: {label}" for i, label in enumerate(labels, 1)),
                class_="note")] if several else None
     return markup(_table(columns, rows, sortable=sortable, label="chips and boards"), key)
 
@@ -263,7 +285,7 @@ def _chip_cells(one: OnChip | OnBoard | None, several: bool) -> list[_Cell]:
     cells = [_total(getattr(one.deployments[name], what)) for name in deployments
              for what in ("ram", "flash")]
     text = _fits(one)
-    kind = {True: "fits", False: "fails", None: "unsure"}[one.fits]
+    kind = _KINDS[one.fits]
     title = "; ".join(filter(None, (fit.lacks for fit in one.deployments.values())))
     return [*cells, _Cell(tag("span", ms_text(one.time), title=_range(one.time) or one.message or None),
                           one.time.ms if one.time else None),
@@ -277,13 +299,13 @@ def _total(total: Total) -> _Cell:
 # ---- models beside each other
 
 
-def _beside(models: Sequence[Model]) -> Markup:
+def _beside(models: Sequence[Model], labels: Sequence[str]) -> Markup:
     rows = []
     for name, of in _METRICS:
         values = [of(model) for model in models]
         if any(value is not None for value in values):
-            rows.append([_Cell(name), *[_metric(value, values[0], i) for i, value in
-                                        enumerate(values)]])
+            rows.append([_Cell(name), *[_metric(value, values[0], i, None, "%" not in name)
+                                        for i, value in enumerate(values)]])
     names = dict.fromkeys(one.name for model in models for one in _compared(model))
     for name in names:
         found = [_named(model, name) for model in models]
@@ -297,10 +319,11 @@ def _beside(models: Sequence[Model]) -> Markup:
     first, *others = models
     return tag(
         "section", tag("h2", "Beside each other"),
-        _table([_Column(""), *[_Column(model.name + (" (float)" if model.is_float else ""), "n")
-                               for model in models]], rows, label="models beside each other"),
+        _table([_Column(""), *[_Column(label, "n") for label in labels]], rows,
+               label="models beside each other"),
         tag("p", "× is the ratio to the first model.", class_="note"),
-        [_layers_beside(first, other) for other in others], id="beside")
+        [_layers_beside(first, other, (labels[0], label))
+         for other, label in zip(others, labels[1:], strict=True)], id="beside")
 
 
 _METRICS: list[tuple[str, Callable[[Model], int | None]]] = [
@@ -322,11 +345,12 @@ def _compared(model: Model) -> list[OnChip | OnBoard]:
     return model.targets() if model.requested else [focus] if focus else []
 
 
-def _metric(value: float | None, first: float | None, column: int, text: str | None = None) -> _Cell:
+def _metric(value: float | None, first: float | None, column: int, text: str | None = None,
+            has_ratio: bool = True) -> _Cell:
     if value is None:
         return _Cell(text or "")
     text = text or f"{value:,}"
-    if column and first and value:
+    if column and first and value and has_ratio:
         return _Cell(markup(text, " ", tag("span", f"×{value / first:.3g}", class_="dim")), value)
     return _Cell(text, value)
 
@@ -338,7 +362,7 @@ def _accuracies(models: Sequence[Model]) -> list[tuple[str, list[str]]]:
             for name in names]
 
 
-def _layers_beside(first: Model, other: Model) -> Markup:
+def _layers_beside(first: Model, other: Model, labels: tuple[str, str]) -> Markup:
     """Return the layers of two models, those that compute the same beside each other."""
     groups = matching.groups(*(matching.program(model.meta) for model in (first, other)))
     rows = []
@@ -346,16 +370,16 @@ def _layers_beside(first: Model, other: Model) -> Markup:
         ours, theirs = ([model.layers[i] for i in indexes]
                         for model, indexes in ((first, own), (other, others)))
         costs = [sum(layer.cost or 0 for layer in layers) for layers in (ours, theirs)]
-        ratio = costs[1] / costs[0] if all(costs) else None
-        rows.append([_group_number(ours), _group(ours), _number(costs[0]), _group_number(theirs),
-                     _group(theirs), _number(costs[1]),
+        ratio = costs[1] / costs[0] if all(costs) and first.unit == other.unit else None
+        rows.append([_group_number(ours), _group(ours), _number(costs[0] if ours else None),
+                     _group_number(theirs), _group(theirs), _number(costs[1] if theirs else None),
                      _Cell("" if ratio is None else f"×{ratio:.3g}", ratio)])
-    same = first.unit == other.unit
     table = _table(
-        [_Column("#", "n"), _Column(first.name, "name"), _Column(first.unit, "n"), _Column("#", "n"),
-         _Column(other.name, "name"), _Column(other.unit, "n"), _Column("ratio" if same else "", "n")],
+        [_Column("#", "n"), _Column(labels[0], "name"), _Column(first.unit, "n"), _Column("#", "n"),
+         _Column(labels[1], "name"), _Column(other.unit, "n"),
+         _Column("ratio", "n")],
         rows, sortable=True, label="layers beside each other")
-    return tag("details", tag("summary", f"Layer by layer: {first.name} and {other.name}"), table,
+    return tag("details", tag("summary", f"Layer by layer: {' and '.join(labels)}"), table,
                open=len(rows) <= 40)
 
 
@@ -369,15 +393,16 @@ def _group_number(layers: Sequence[Layer]) -> _Cell:
 def _group(layers: Sequence[Layer]) -> _Cell:
     names: dict[str, int] = {}
     for layer in layers:
-        names[_operator(layer.operator)] = names.get(_operator(layer.operator), 0) + 1
+        name = _operator(layer.operator).rpartition("::")[2]
+        names[name] = names.get(name, 0) + 1
     return _Cell(", ".join(name if count == 1 else f"{count} {name}" for name, count in names.items()))
 
 
 # ---- one model
 
 
-def _model(model: Model, name: str, has_heading: bool) -> Markup:
-    return tag("section", tag("h2", model.name) if has_heading else None,
+def _model(model: Model, name: str, label: str) -> Markup:
+    return tag("section", tag("h2", label or "Layers, time and memory"),
                _advice(model, name), _layers(model, name), _bars_of(model), _memory(model),
                _parts(model), class_="model", id=name)
 
@@ -388,7 +413,7 @@ def _advice(model: Model, name: str) -> Markup:
                  one.remedy[:1].upper() + one.remedy[1:] + ".", id=f"{name}-advice-{i}")
              for i, one in enumerate(model.advice, 1)]
     content = tag("ol", items, class_="advice") if items else tag("p", "No advice.", class_="dim")
-    return markup(tag("h2" if name == "model-0" else "h3", "What to change"), content)
+    return markup(tag("h3", "What to change"), content)
 
 
 def _operator(name: str) -> str:
@@ -398,8 +423,7 @@ def _operator(name: str) -> str:
 def _breakable(name: str) -> Markup:
     """Return the name of an operator, which may break behind its namespace."""
     namespace, colons, rest = _operator(name).rpartition("::")
-    return markup(namespace + colons, tag("span", rest)) if not colons else markup(
-        namespace + colons, Markup("<wbr>"), rest)
+    return markup(namespace + colons, Markup("<wbr>"), rest)
 
 
 def _layers(model: Model, name: str) -> Markup:
@@ -407,9 +431,10 @@ def _layers(model: Model, name: str) -> Markup:
     has_sqnr = bool(model.beside and model.beside.layer_samples)
     has_advice = any(layer.advice for layer in model.layers)
     about = "" if model.counted_on else "~"
+    largest = max((layer.share for layer in model.layers), default=0) or 1
     columns = [
         _Column("#", "n", "number of the instruction"),
-        *[_Column("module", "name")] * has_modules, _Column("operator", "name"),
+        *[_Column("module", "path")] * has_modules, _Column("operator", "name"),
         _Column("input * weights -> output", "shapes"), _Column("dtype"),
         _Column("MACs", "n", "multiply-accumulates"), _Column(about + model.unit, "n"),
         _Column("share", "n"),
@@ -420,7 +445,7 @@ def _layers(model: Model, name: str) -> Markup:
     rows = []
     for layer in model.layers:
         share = markup(f"{100 * layer.share:.1f} %", tag(
-            "span", class_="share", style=f"--share:{_percent(layer.share)}"))
+            "span", class_="share", style=f"--share:{_percent(layer.share / largest)}"))
         rows.append([
             _number(layer.index), *[_Cell(layer.module)] * has_modules,
             _Cell(_breakable(layer.operator), layer.operator), _Cell(layer.shapes), _Cell(layer.dtype),
@@ -458,7 +483,7 @@ def _bars_of(model: Model) -> Markup | None:
         layers.append((f"{len(by_cost) - _BARS} other layers",
                        sum(layer.cost or 0 for layer in by_cost[_BARS:])))
     unit = model.unit
-    named: list[tuple[Content, int]] = [(_breakable(name), cost) for name, cost in sorted(
+    named: list[tuple[Content, int]] = [(_operator(name), cost) for name, cost in sorted(
         operators.items(), key=lambda one: -one[1])]
     return markup(tag("h3", f"Where the {unit} go"),
                   tag("div", tag("div", _bars("operator", unit, named, total)),
@@ -501,7 +526,7 @@ def _parts(model: Model) -> Markup:
     tables.append(tag("div", _bars("program", "bytes", program,
                                    needs.program_bytes + sum(needs.data_bytes))))
     if kernels:
-        named: list[tuple[Content, int]] = [(_breakable(name), size) for name, size in kernels]
+        named: list[tuple[Content, int]] = [(_operator(name), size) for name, size in kernels]
         tables.append(tag("div", _bars("core and kernels", "bytes", named,
                                        sum(size for _, size in kernels))))
     return markup(tag("h3", "Flash and RAM by part"), tag("div", tables, class_="pair"))
@@ -525,12 +550,12 @@ def _part_rows(totals: dict[str, Total]) -> list[list[_Cell]]:
 # ---- all chips, notes
 
 
-def _all_chips(models: Sequence[Model]) -> Markup:
+def _all_chips(models: Sequence[Model], labels: Sequence[str]) -> Markup:
     names = [chip.name for chip in models[0].size.chips]
     fits = sum(chip.fits is True for chip in models[0].size.chips)
     return tag("section", tag("h2", "All chips"),
-               tag("p", f"{models[0].name} fits {fits} of {len(names)} chips."),
-               _chip_table(models, names, True), id="chips")
+               tag("p", f"{labels[0]} fits {fits} of {len(names)} chips."),
+               _chip_table(models, labels, names, True), id="chips")
 
 
 def _notes(models: Sequence[Model]) -> Markup:
@@ -554,8 +579,12 @@ def _notes(models: Sequence[Model]) -> Markup:
 
 def summary(models: Sequence[Model]) -> list[str]:
     """Return the verdict as lines for a terminal."""
-    return [f"{model.name}: {_headline(model, model.targets())}; " + ", ".join(
-        f"{name} {text}" for name, text, _ in _figures(model)) for model in models]
+    lines = []
+    for model in models:
+        headline = [f"{word} {names}" for word, names, _ in _headline(model, model.targets())]
+        figures = [f"{name} {text}" for name, text, _ in _figures(model)]
+        lines.append(f"{model.name}: {'; '.join(headline)}; {', '.join(figures)}")
+    return lines
 
 
 def data_of(models: Sequence[Model]) -> dict[str, Any]:

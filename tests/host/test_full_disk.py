@@ -27,6 +27,11 @@ WRITERS = {  # by the options with files to write; {} is the folder
                                "{}/out.bin"],
     "compile --output": ["compile", MODEL, "-o", "{}/out.ptm"],
     "compile --memory-map": ["compile", MODEL, "-o", "{}/out.ptm", "--memory-map", "{}/out.svg"],
+    "size --report": ["size", MODEL, "--chip", "rp2040", "--report", "{}/out.html"],
+    "profile --report": ["profile", MODEL, "--report", "{}/out.html"],
+    "compile --report": ["compile", MODEL, "-o", "{}/out.ptm", "--report", "{}/out.html"],
+    "export --report": ["export", "{}/net.py:model", "--output", "{}/out.pte", "--report",
+                        "{}/out.html"],
     "compile --c": ["compile", MODEL, "--c", "{}/project"],
     "firmware --operators": ["firmware", "--models", MODEL, "--operators", "{}/operators.def"],
     "firmware --output": ["firmware", "--models", MODEL, "--board", "RPI_PICO", "--output",
@@ -37,6 +42,7 @@ WRITERS = {  # by the options with files to write; {} is the folder
     "repl --model": ["repl", "--model", MODEL],
     "run --board": ["run", MODEL, "--board", "mps2-an386"],
     "export --output": ["export", "{}/net.py:model", "--output", "{}/out.pte"],
+    "report --output": ["report", MODEL, "--chip", "rp2040", "-o", "{}/report.html"],
     "selftest --report": ["selftest", "--port", "auto", "--report", "{}/report.json"],
 }
 # Files that may write without files.py: a boot loader's drive, a log that make continues, a lock

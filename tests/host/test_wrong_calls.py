@@ -27,6 +27,7 @@ RIGHT = {
     "boards": [], "compile": [MODEL, "--output", "{}/right.ptm"], "completion": ["bash"],
     "examples": [],
     "export": [MODEL, "--output", "{}/right.pte"], "repl": [], "selftest": [],
+    "report": [MODEL, "--output", "{}/right.html"],
     "flash": ["{}/right.uf2", "--board", "RPI_PICO", "--dry-run"],
 }
 ONLY_A_MODEL = [MODEL]  # for the other commands
@@ -76,7 +77,7 @@ def calls_of(name):
         yield [name], ["MODEL", "MISSING", "Missing argument"]
     yield [name, *right, "--nix"], ["--nix"]
     yield [name, *right, "--jsno"], ["--jsno"]
-    if name not in ("firmware", "natmod", "examples"):
+    if name not in ("firmware", "natmod", "examples", "report"):
         yield [name, *right, "one", "two", "three"], ["three"]
     for option in found.params:
         if option.param_type_name != "option" or option.name == "help":
@@ -195,7 +196,7 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("wrong")
     program = open(MODEL, "rb").read()
     for name in ("folder", "folder.npz", "folder.svg", "folder.png", "folder.elf", "folder.uf2",
-                 "folder.pte"):
+                 "folder.pte", "folder.html"):
         (path / name).mkdir()
     os.mkfifo(path / "fifo")
     (path / "empty.pte").touch()

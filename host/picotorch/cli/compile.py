@@ -13,6 +13,7 @@ from ..host import show
 from ..host.optimize import Optimize
 from ..host.twin import is_ptm
 from ..run import running
+from ..run.run_request import RunRequest
 from . import options
 from .command import Choice, InputFile, OutputFile, command
 from .drawing import DrawingFile
@@ -45,11 +46,12 @@ from .drawing import DrawingFile
 @click.option("--keep-plan", is_flag=True, help="Keep the program's memory plan.")
 @click.option("--memory-map", type=DrawingFile(), metavar="OUT.SVG|PNG",
               help="Draw the planned memory before and after, as SVG or PNG.")
+@options.report
 @options.as_json
 def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | None, core: str | None,
                     files: tuple[Path, ...], output: Path | None, folder: Path | None,
                     names: tuple[str, ...], optimize: Optimize, int8_io: bool, keep_plan: bool,
-                    memory_map: Path | None, as_json: bool) -> None:
+                    memory_map: Path | None, page: Path | None, as_json: bool) -> None:
     """Compile MODEL ahead of time to a .ptm file, which runs from flash without a loader.
 
     A .ptm file contains the records that loading the program would write to the pool, the constants,
@@ -70,22 +72,35 @@ def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | No
       picotorch compile model.pte --core cortex-m4 --optimize speed --c project
       picotorch compile kws.pte faces.pte --c project
     """
-    _check_options(models, board, chip, core, output, folder, names, int8_io, keep_plan)
+    _check_options(models, board, chip, core, output, folder, names, int8_io, keep_plan, page)
     target = load_board(board) if board else chip
     job = compiling.Job(models, files, output, folder, names, target, core or "cortex-m4", optimize,
                         int8_io, keep_plan, memory_map)
     compiled = compiling.compile_models(
         job, None if as_json else functools.partial(click.echo, nl=False))
     show.report(compiled, as_json, summary.show_text)
-    if memory_map is not None and not as_json:
-        show.wrote(memory_map)
+    if page is not None:
+        _write_page(page, models[0], Path(compiled.output), files, chip, board)
+    for path in (memory_map, page):
+        if path is not None and not as_json:
+            show.wrote(path)
     if not compiled.has_room:
         sys.exit(1)
 
 
+def _write_page(page: Path, model: Path, compiled: Path, files: tuple[Path, ...], chip: Chip | None,
+                board: str | None) -> None:
+    """Write a page with the program and its .ptm file beside each other."""
+    from ..report import reporting
+
+    target = reporting.Target((chip,) if chip else (), (board,) if board else ())
+    request = RunRequest(model=model, files=files)
+    reporting.write_page(page, reporting.measure_all([model, compiled], request, target))
+
+
 def _check_options(models: tuple[Path, ...], board: str | None, chip: Chip | None, core: str | None,
                    output: Path | None, folder: Path | None, names: tuple[str, ...],
-                   int8_io: bool, keep_plan: bool) -> None:
+                   int8_io: bool, keep_plan: bool, page: Path | None) -> None:
     """Raise UsageError for options that contradict each other."""
     if folder and output:
         raise click.UsageError("Give --output or --c, not both.")
@@ -98,6 +113,8 @@ def _check_options(models: tuple[Path, ...], board: str | None, chip: Chip | Non
     if output and output.suffix.lower() in (".pte", ".bpte", ".ptd"):
         raise click.UsageError(f"{output} is the name of a program or its data: give the .ptm file one "
                                "that ends in .ptm.")
+    if page and folder:
+        raise click.UsageError("--report is about a .ptm file: leave out --c.")
     if names and not folder:
         raise click.UsageError("--name is for --c.")
     if names and len(names) != len(models):

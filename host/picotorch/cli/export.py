@@ -27,6 +27,7 @@ from ..host import show
 from ..host.files import check_output, read_file, write
 from ..host.npz import read_npz
 from ..run import bundled
+from ..run.run_request import RunRequest
 from . import options
 from .command import InputFile, OutputFile, ParamType, command
 
@@ -108,11 +109,13 @@ class _Model(InputFile):
 @click.option("--accept-unusable", is_flag=True,
               help="End with status 0 even if an output is too far from PyTorch's to be of use, or "
               "misses the SQNR of --mixed.")
+@options.report
 @options.as_json
 def export(model: Path, output: Path | None, quantize: Path | None, observer: str | None,
            core: str | None, evaluate: Path | None, int8_io: bool, fuse_rnn: bool,
            keep_float: tuple[str, ...], mixed: float | None, shapes: tuple[np.ndarray, ...],
-           inputs: Path | None, unconfined: bool, accept_unusable: bool, as_json: bool) -> None:
+           inputs: Path | None, unconfined: bool, accept_unusable: bool, page: Path | None,
+           as_json: bool) -> None:
     """Export a PyTorch module as a program (.pte), or reduce a program's memory.
 
     MODEL is one of
@@ -196,12 +199,27 @@ def export(model: Path, output: Path | None, quantize: Path | None, observer: st
     entry = built.entry if kind == torchscript.PTE else completing.complete(built, options.core)
     entry |= {"output": str(output)} | ({} if kind == torchscript.PTE else {"replaced": replaced})
     text = replan.show_text if kind == torchscript.PTE else report.show_text
+    if entry.get("missing_operators"):
+        page = None  # there is nothing to measure
+    if page is not None:
+        _write_page(page, output, built.program, entry if kind != torchscript.PTE else None)
     show.entry(entry, as_json, text)
+    if page is not None and not as_json:
+        show.wrote(page)
     if entry.get("missing_operators"):
         sys.exit(1)
     is_missed = entry.get("mixed") and not entry["mixed"]["reached"]
     if (entry.get("verdict") == "unusable" or is_missed) and not accept_unusable:
         sys.exit(report.UNUSABLE)
+
+
+def _write_page(page: Path, output: Path, program: bytes, entry: dict[str, Any] | None) -> None:
+    """Write a page about the exported program, with the names and the SQNR of the report's layers."""
+    from ..report import reporting
+
+    known = reporting.Known() if entry is None else reporting.of_export(entry, program)
+    request = RunRequest(model=output)
+    reporting.write_page(page, [reporting.measure(request, reporting.Target(), known)])
 
 
 def _check_program_options(quantize: Path | None, evaluate: Path | None, fuse_rnn: bool,

@@ -21,7 +21,7 @@ from ..host.quantities import parse_bytes, parse_clock, parse_memory, parse_seco
 from ..host.request import ANSWER_TIMEOUT, RUN_TIMEOUT
 from ..host.twin import BOARD as HOST
 from ..run.run_request import RunRequest
-from .command import Choice, InputFile, ParamType, did_you_mean
+from .command import Choice, InputFile, OutputFile, ParamType, did_you_mean
 
 LAST_PORT = 65535
 _Function = TypeVar("_Function", bound=Callable[..., Any])  # of a command
@@ -235,6 +235,11 @@ def backend(command: _Function) -> _Function:
 def as_json(command: _Function) -> _Function:
     return click.option("--json", "as_json", is_flag=True,
                         help="Print one JSON object instead of text.")(command)
+
+
+def report(command: _Function) -> _Function:
+    return click.option("--report", "page", type=OutputFile(".html"), metavar="OUT.HTML",
+                        help="Write a page about the model, as picotorch report does, too.")(command)
 
 
 def pack_weights(command: _Function) -> _Function:

@@ -40,10 +40,11 @@ from .drawing import DrawingFile
               help="Write an ETDump for the Inspector of executorch.devtools.")
 @click.option("--debug-buffer", type=OutputFile(), metavar="OUT.BIN",
               help="With --etdump: write what each instruction computes, for the Inspector.")
+@options.report
 @options.as_json
 @options.run_request
 def profile_command(request: RunRequest, sort: str, memory_map: Path | None, etdump_path: Path | None,
-                    debug_buffer: Path | None, as_json: bool) -> None:
+                    debug_buffer: Path | None, page: Path | None, as_json: bool) -> None:
     """Measure each instruction of MODEL: machine instructions on an emulated board, time on the twin,
     processor cycles or time on a connected board.
 
@@ -69,7 +70,13 @@ def profile_command(request: RunRequest, sort: str, memory_map: Path | None, etd
         write(debug_buffer, computed)
     if etdump_path is not None:
         write(etdump_path, etdump.to_bytes(executions))
+    if page is not None:
+        from ..report import reporting
+
+        target = reporting.Target((), () if request.board == running.HOST else (request.board,))
+        reporting.write_page(page, [reporting.measure(request, target,
+                                                      reporting.Known(profile=found))])
     show.report(found, as_json, lambda found: profiling.show_text(found, sort))
-    for path in (memory_map, etdump_path, debug_buffer):
+    for path in (memory_map, etdump_path, debug_buffer, page):
         if path is not None and not as_json:
             show.wrote(path)

@@ -7,7 +7,6 @@ import click
 from ..boards.chips import Chip
 from ..host import show
 from ..report import page, reporting
-from ..report.reading import Target
 from ..run import running
 from ..run.run_request import RunRequest
 from . import options
@@ -50,7 +49,8 @@ def report(models: tuple[Path, ...], method: str, chips: tuple[Chip, ...], board
     """
     path = output or models[0].with_suffix(".html")
     request = RunRequest(model=models[0], method=method, files=files, pack_weights=pack_weights)
-    found = reporting.measure(models, request, Target(chips, board), float_model, samples)
+    target = reporting.Target(chips, (board,) if board else ())
+    found = reporting.measure_all(models, request, target, float_model, samples)
     reporting.write_page(path, found)
     if as_json:
         show.as_json({"output": str(path), **page.data_of(found)})

@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -38,11 +39,12 @@ from .command import command
 @options.pack_weights
 @click.option("--fail-on", type=click.Choice(["fit"]), metavar="fit",
               help="Exit with status 1 if a chip or board has no room.")
+@options.report
 @options.as_json
 @options.run_request
 def size(request: RunRequest, chips: tuple[Chip, ...], ram: int | None, flash: int | None,
          core: str | None, clock: int | None, boards: tuple[str, ...], fail_on: str | None,
-         as_json: bool) -> None:
+         page: Path | None, as_json: bool) -> None:
     """Show how much memory a method of MODEL needs, to the byte, and which chips and boards it fits.
 
     For a chip the command adds up what RAM and flash have to hold, in two ways: in C, with the library
@@ -74,6 +76,11 @@ def size(request: RunRequest, chips: tuple[Chip, ...], ram: int | None, flash: i
     data = running.read_program(request.model)
     found = sizing.measure(data, str(request.model), request.method_name, emulated,
                            request.pack_weights, request.data(), compared)
+    if page is not None:
+        from ..report import reporting
+
+        target = reporting.Target(compared, boards)
+        reporting.write_page(page, [reporting.measure(request, target, reporting.Known(size=found))])
     if not named and any(board.built for board in found.boards):
         found = dataclasses.replace(found, boards=list(map(_without_hint, found.boards)))
     if request.port is None:
@@ -88,6 +95,8 @@ def size(request: RunRequest, chips: tuple[Chip, ...], ram: int | None, flash: i
         if not as_json:
             device_memory.show_text(connected)
         fits = connected.fits
+    if page is not None and not as_json:
+        show.wrote(page)
     if fail_on and not (fits and all(one.fits for one in [*found.chips, *found.boards])):
         sys.exit(1)
 

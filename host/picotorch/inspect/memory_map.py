@@ -33,7 +33,7 @@ _TITLE_CHARACTER = 8.4  # at 15 px, bold
 _WIDTH, _PAGE_WIDTH = 600, 1080  # at least, of a file and on a page
 _LINE = 13  # height of a line
 _SLANT = 60  # degrees that the names of instructions rise
-_NAMES = 100  # pixels for them
+_NAME = 20  # characters of one at most
 _LEGEND_ROW = 20
 
 _STYLE = f"text {{ font: 11px {FONTS}; fill: #333; }}" """
@@ -246,7 +246,7 @@ class _Drawing:
             x = self._x(i) + self.step / 2 + 4
             self._text(x, y + 28, _shortened(self._name(i)), "dim",
                        f' text-anchor="end" transform="rotate(-{_SLANT} {x:.1f} {y + 28:.1f})"')
-        return 28 + _NAMES
+        return 28 + math.ceil(_NAME * _CHARACTER * math.sin(math.radians(_SLANT)))
 
     def _legend(self, y: int) -> int:
         """Draw the meaning of the colours; return the height of the drawing."""
@@ -274,10 +274,10 @@ def _short(instruction: Instruction) -> str:
 
 
 def _shortened(name: str) -> str:
-    """Return at most 20 characters; the end of a path is what differs."""
-    if len(name) <= 20:
+    """Return at most _NAME characters; the end of a path is what differs."""
+    if len(name) <= _NAME:
         return name
-    return "…" + name[-19:] if "." in name else name[:19] + "…"
+    return "…" + name[1 - _NAME :] if "." in name else name[: _NAME - 1] + "…"
 
 
 def _is_light(colour: str) -> bool:

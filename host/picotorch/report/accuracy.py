@@ -35,21 +35,22 @@ class OutputDifference(Report):
 
 @dataclass(frozen=True)
 class Accuracy(Report):
-    """The share of samples whose class is right. float: of the float program, None without one."""
+    """The share of samples whose class is right. reference: of the reference, None without one."""
 
     program: float
-    float: "float | None"
+    reference: float | None
 
 
 @dataclass(frozen=True)
 class Beside(Report):
-    """A program beside the float program. layers: SQNR in dB by instruction, None where unknown."""
+    """A program beside a reference. layers: SQNR in dB by instruction, None where unknown."""
 
+    reference: str
     samples: int
     layer_samples: int
     outputs: list[OutputDifference]
     accuracy: Accuracy | None
-    layers: dict[int, "float | None"] = field(default_factory=dict)
+    layers: dict[int, float | None] = field(default_factory=dict)
 
 
 def compare(program: bytes, float_program: bytes | None, method: str, path: Path,
@@ -79,7 +80,7 @@ def compare(program: bytes, float_program: bytes | None, method: str, path: Path
     count = len(samples.inputs)
     layer_samples = samples.inputs[:_LAYER_SAMPLES]
     return Beside(
-        count, min(count, _LAYER_SAMPLES) if reference else 0,
+        "the float program", count, min(count, _LAYER_SAMPLES) if reference else 0,
         [_output_difference(i, one) for i, one in sorted(outputs.items())],
         None if samples.labels is None else Accuracy(
             right[0] / count, None if reference is None else right[1] / count),

@@ -48,7 +48,8 @@ def _body(models: Sequence[Model]) -> Markup:
     links: list[tuple[str, str]] = [("beside", "Beside each other")] * (len(models) > 1)
     links += [(name, label if len(models) > 1 else "Layers")
               for name, label in zip(names, labels, strict=True)]
-    links += [("chips", "All chips"), ("notes", "How the figures are found")]
+    has_more = len(models[0].size.chips) > len(models[0].requested)
+    links += [("chips", "All chips")] * has_more + [("notes", "How the figures are found")]
     return markup(
         tag("header", tag("h1", ", ".join(model.name for model in models)),
             tag("p", f"picotorch {picotorch.__version__}, method {models[0].size.needs.method}",
@@ -59,7 +60,7 @@ def _body(models: Sequence[Model]) -> Markup:
             _targets(models, labels), _beside(models, labels) if len(models) > 1 else None,
             [_model(model, name, label if len(models) > 1 else "")
              for model, name, label in zip(models, names, labels, strict=True)],
-            _all_chips(models, labels), _notes(models)))
+            _all_chips(models, labels) if has_more else None, _notes(models)))
 
 
 def _labels(models: Sequence[Model]) -> list[str]:
@@ -198,13 +199,13 @@ def _accuracy_figures(model: Model) -> list[tuple[str, str, str]]:
         return []
     samples = f"{beside.samples:,} samples"
     if beside.accuracy is not None:
-        other = beside.accuracy.float
+        other = beside.accuracy.reference
         found.append(("accuracy", f"{100 * beside.accuracy.program:.1f} %", samples + (
-            "" if other is None else f"; float program {100 * other:.1f} %")))
+            "" if other is None else f"; {100 * other:.1f} % of {beside.reference}")))
     for one in beside.outputs[:3]:
         name = "SQNR" if len(beside.outputs) == 1 else f"SQNR of output {one.output}"
         text = decibels(one.sqnr) if one.equal is None else f"{100 * one.equal:.1f} % equal"
-        found.append((name, text, f"beside the float program; {samples}"))
+        found.append((name, text, f"beside {beside.reference}; {samples}"))
     return found
 
 
@@ -440,7 +441,7 @@ def _layers(model: Model, name: str) -> Markup:
         _Column("share", "n"),
         _Column("RAM", "n", "bytes of planned memory that are in use while the layer runs"),
         _Column("flash", "n", "bytes of its constants, counted at the first layer that has them"),
-        *[_Column("SQNR", "n", "dB beside the float program")] * has_sqnr,
+        *[_Column("SQNR", "n", "dB beside the float values")] * has_sqnr,
         *[_Column("advice", "", "numbers in the list above")] * has_advice]
     rows = []
     for layer in model.layers:
@@ -566,12 +567,12 @@ def _notes(models: Sequence[Model]) -> Markup:
     if not all(time.counted for time in times):
         texts.append("~: an estimate from the sizes of the tensors. Half of the tests' networks are "
                      f"within a factor of {by_size.HALF:g}, nine in ten within {by_size.FACTOR:g}.")
-    if any(model.beside and model.beside.layer_samples for model in models):
-        samples = max(model.beside.layer_samples for model in models if model.beside)
-        texts.append(f"SQNR of a layer: on {samples} samples, as the twin runs both programs, beside "
-                     "the nearest value that the same layer of the float program computes. An int8 "
-                     "tensor between two layers has no scale in the program: the scale that fits best "
-                     "is used. It is blank where no layer matches.")
+    compared = next((model.beside for model in models if model.beside), None)
+    if compared is not None and compared.layer_samples:
+        texts.append(f"SQNR of a layer: on {compared.layer_samples} samples, as the twin runs the "
+                     f"program, beside the value of the same layer of {compared.reference}. It is "
+                     "blank where no layer matches. Between two int8 layers a program has no scale: "
+                     "beside a float program the scale that fits best is used.")
     texts.append("The program itself opens in Netron (netron.app).")
     return tag("section", tag("h2", "How the figures are found"),
                [tag("p", text, class_="note") for text in texts], id="notes")

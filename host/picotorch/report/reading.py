@@ -27,7 +27,7 @@ from ..measure.profiling import Profile
 from ..measure.report import OnBoard, OnChip, Size
 from ..run import running
 from ..run.run_request import RunRequest
-from .accuracy import Beside
+from .accuracy import Accuracy, Beside, OutputDifference
 
 _CORE = "cortex-m4"  # whose cycles are shown if the call names neither chip nor board
 
@@ -116,7 +116,8 @@ class Model(Report):
     def targets(self) -> list[OnChip | OnBoard]:
         """Return the requested chips and boards; all chips if there are none."""
         every: list[OnChip | OnBoard] = [*self.size.chips, *self.size.boards]
-        return [one for one in every if one.name in self.requested] or list(self.size.chips)
+        requested = [one for one in every if one.name in self.requested]
+        return requested or every[:len(self.size.chips)] or every
 
     def kernels(self) -> list[tuple[str, int]]:
         """Return the bytes of flash of core and kernels by part, [] if no board could tell them."""
@@ -137,52 +138,58 @@ class Model(Report):
 
 
 class Target(NamedTuple):
-    """The machines that models are measured for. board: None for the reference board of a core."""
+    """The machines that models are measured for.
+
+    boards: the first one counts; without any the reference board of the core does.
+    """
 
     chips: Sequence[Chip] = ()
-    board: str | None = None
+    boards: Sequence[str] = ()
 
     @property
     def core(self) -> str:
-        if self.board is not None and self.board != running.HOST:
-            return load_board(self.board).core
+        """Return the core of the first board, else of the first chip."""
+        emulated = self.emulated()
+        if emulated:
+            return load_board(emulated[0]).core
         return self.chips[0].core if self.chips else _CORE
+
+    def emulated(self) -> list[str]:
+        """Return the boards without the twin."""
+        return [board for board in self.boards if board != running.HOST]
 
     def all_chips(self) -> list[Chip]:
         """Return the requested chips, then all others of the table."""
         names = {chip.name for chip in self.chips}
         return [*self.chips, *(chip for chip in load_chips().values() if chip.name not in names)]
 
-    def boards(self) -> list[str]:
-        """Return the requested emulated board, in a list; [] if there is none."""
-        return [] if self.board in (None, running.HOST) else [str(self.board)]
-
     def counting_board(self) -> str | None:
         """Return the board that counts instructions; None if no firmware of the core is built."""
-        if self.board is not None:
-            return self.board
+        if self.boards:
+            return self.boards[0]
         reference = fitting.reference_board(self.core)
         return reference.name if reference else None
 
 
 class Known(NamedTuple):
-    """Results that a command has already, and names that it knows of the layers."""
+    """Results that a command has already, and names of modules by layer."""
 
     size: Size | None = None
     profile: Profile | None = None
     modules: Mapping[int, str] = {}
+    beside: Beside | None = None
 
 
 NOTHING = Known()
 
 
-def measure(request: RunRequest, target: Target, known: Known = NOTHING, is_float: bool = False,
-            beside: Beside | None = None) -> Model:
+def measure(request: RunRequest, target: Target, known: Known = NOTHING,
+            is_float: bool = False) -> Model:
     """Measure a method. Raises Error."""
     program, method, name = running.read_program(request.model), request.method_name, str(request.model)
     meta = open_program(program).method_meta(method)
     board = target.counting_board()
-    boards = [] if board in (None, running.HOST) else [str(board)]
+    boards = target.emulated() or ([board] if board and board != running.HOST else [])
     size = known.size or sizing.measure(program, name, method, boards, request.pack_weights,
                                         request.data(), target.all_chips())
     profile, message = (known.profile, "") if known.profile else _profile(request, target)
@@ -191,13 +198,14 @@ def measure(request: RunRequest, target: Target, known: Known = NOTHING, is_floa
     core = target.core
     if profile is not None and profile.board not in (running.HOST, None) and profile.connected is None:
         core = load_board(profile.board).core
-    layers = _layers(meta, profile, core, advised, known.modules, beside)
+    layers = _layers(meta, profile, core, advised, known.modules, known.beside)
     return Model(
         name=name, is_float=is_float,
-        requested=[*(chip.name for chip in target.chips), *target.boards()], size=size,
+        requested=[*(chip.name for chip in target.chips), *target.emulated()], size=size,
         profile=profile, core=core, unit=profile.share_of if profile else "cycles",
         counted_on=profile.board if profile else "", message=message, advice=advised,
-        int8=Int8Share(**advising.int8_share(program, method)), layers=layers, beside=beside, meta=meta)
+        int8=Int8Share(**advising.int8_share(program, method)), layers=layers, beside=known.beside,
+        meta=meta)
 
 
 def _profile(request: RunRequest, target: Target) -> tuple[Profile | None, str]:
@@ -288,3 +296,28 @@ def _module(one: Instruction, values: Values) -> str:
         if values.kind(i) == TENSOR and (name := values.tensor(i).name()):
             return str(name).rpartition(".")[0] or str(name)
     return ""
+
+
+def of_export(entry: Mapping[str, Any], program: bytes) -> Known:
+    """Return the modules and the SQNR beside PyTorch that the report of an export has by layer.
+
+    The report names layers by their operators, in the order of the program: the layers of an operator
+    are known if each of its instructions is a layer.
+    """
+    meta = open_program(program).method_meta("forward")
+    by_operator: dict[str, list[int]] = defaultdict(list)
+    for one in read_instructions(meta, Values(meta.program, meta.plan)):
+        by_operator[one.call].append(one.index)
+    rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for row in entry["layers"]:
+        rows[row["operator"]].append(row)
+    found = {index: row for operator, same in rows.items() if len(same) == len(by_operator[operator])
+             for index, row in zip(by_operator[operator], same, strict=True)}
+    outputs = [OutputDifference(one["output"], one["sqnr"], one["equal"]) for one in entry["outputs"]]
+    right = entry["accuracy"]
+    beside = Beside(
+        "PyTorch", entry["samples"], entry["layer_samples"], outputs,
+        None if right is None else Accuracy(right["program"], right["pytorch"]),
+        {index: row["sqnr"] for index, row in found.items()})
+    return Known(modules={index: row["layer"] for index, row in found.items()},
+                 beside=beside if entry["samples"] else None)

@@ -8,12 +8,14 @@ from ..host import show
 from ..host.files import about, write
 from ..run import running
 from ..run.run_request import RunRequest
-from . import accuracy, page, reading
+from . import accuracy, page
 from .accuracy import Beside
-from .reading import Known, Model, Target
+from .reading import NOTHING, Known, Model, Target, measure, of_export
+
+__all__ = ["Known", "Target", "measure", "measure_all", "of_export", "write_page"]
 
 
-def measure(models: Sequence[Path], request: RunRequest, target: Target,
+def measure_all(models: Sequence[Path], request: RunRequest, target: Target,
             float_model: Path | None = None, samples: Path | None = None) -> list[Model]:
     """Measure models, and the float program behind them. request: of any model. Raises Error.
 
@@ -29,7 +31,7 @@ def measure(models: Sequence[Path], request: RunRequest, target: Target,
             if samples is not None and not is_float:
                 beside = accuracy.compare(running.read_program(path), reference, one.method_name,
                                           samples, one.data())
-            found.append(reading.measure(one, target, Known(), is_float, beside))
+            found.append(measure(one, target, NOTHING._replace(beside=beside), is_float))
     return found
 
 

@@ -390,7 +390,7 @@ def corners(element):
 
 
 def overlap(one, other):
-    """Whether two convex shapes overlap: no side of either separates them."""
+    """Return True if two convex shapes overlap: no side of either separates them."""
     for shape in (one, other):
         for (ax, ay), (bx, by) in zip(shape, shape[1:] + shape[:1], strict=True):
             normal = (ay - by, bx - ax)

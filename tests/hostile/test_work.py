@@ -94,7 +94,7 @@ def test_shapes_of_a_profile_look_into_a_list_no_further_than_they_show():
         meta = open_program(data).method_meta("forward")
         values = profiling.Values(meta.program, meta.plan)
         for instruction in profiling.read_instructions(meta, values):
-            assert profiling._shapes(instruction, values)
+            assert profiling.shapes(instruction, values)
 
     assert work(shapes, lists(2 * PARTS)) < 2.3 * work(shapes, lists(PARTS))
 

@@ -157,7 +157,7 @@ def int8_share(model: bytes, method: str = "forward") -> dict[str, int]:
     Conversions between int8 and float are no layers. Raises NotFound, InvalidProgram.
     """
     found = _read(open_program(model).method_meta(method))
-    shares = dict.fromkeys(("layers", "all_layers", "macs", "all_macs"), 0)
+    shares = {"layers": 0, "all_layers": 0, "macs": 0, "all_macs": 0}
     for one in found.instructions:
         outputs = found.tensors(one.outputs)
         if not outputs or _is_conversion(one) or one.call.startswith("executorch_prim"):

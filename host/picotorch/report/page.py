@@ -33,7 +33,7 @@ _Headline: TypeAlias = tuple[str, str, bool | None]
 
 def page(models: Sequence[Model]) -> str:
     """Return the page of one model or several; the first is the one that others are compared with."""
-    parts = {name: resources.files(__package__).joinpath(f"page.{name}").read_text()
+    parts = {name: resources.files("picotorch.report").joinpath(f"page.{name}").read_text()
              for name in ("html", "css", "js")}
     digest = base64.b64encode(hashlib.sha256(parts["js"].encode()).digest()).decode()
     title = "picotorch report: " + ", ".join(dict.fromkeys(model.name for model in models))

@@ -307,8 +307,8 @@ def write_if_changed(path, text):
 
 
 def main():
-    description, example = __doc__.split("\n\n")
-    parser = argparse.ArgumentParser(description=description, epilog=example)
+    description, _, example = __doc__.partition("\n\nExample")
+    parser = argparse.ArgumentParser(description=description, epilog="Example" + example)
     parser.add_argument("board", type=Path, help="folder of the board, with board.toml")
     parser.add_argument("output", type=Path, help="folder to write to")
     parser.add_argument("--variant", default="run", help="run (default) or repl")

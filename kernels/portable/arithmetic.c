@@ -30,7 +30,7 @@ static const pt_binary mul_op = {mul_row, mul_f32, mul_f64, mul_i64, PT_RULE_SAM
 PT_BINARY_KERNEL(aten_mul_out, mul_op, PT_ORDER_TENSORS)
 PT_BINARY_KERNEL(aten_mul_Scalar_out, mul_op, PT_ORDER_SCALAR)
 
-// ---- maximum, minimum: NaN if either operand is
+// ---- maximum, minimum: NaN if either operand is NaN
 
 PT_BINARY_ROW(maximum, x > y || x != x ? x : y)
 PT_BINARY_F32(maximum, x > y || x != x ? x : y)
@@ -163,7 +163,7 @@ DIVISION_KERNEL(aten_div_Scalar_mode_out, PT_ORDER_SCALAR_MODE)
 
 // ---- power
 
-// By squaring, wrapping; a negative exponent gives the integer part of the reciprocal.
+// Squares repeatedly, and wraps; a negative exponent gives the integer part of the reciprocal.
 static int64_t power_i64(int64_t x, int64_t y) {
     if (y < 0) {
         return x == 1 ? 1 : x == -1 ? (y & 1 ? -1 : 1) : 0;
@@ -183,7 +183,7 @@ static const pt_binary power_op = {NULL,         power_f32, power_f64, power_i64
 PT_BINARY_KERNEL(aten_pow_Tensor_Tensor_out, power_op, PT_ORDER_TENSORS)
 PT_BINARY_KERNEL(aten_pow_Scalar_out, power_op, PT_ORDER_SCALAR_FIRST)
 
-// Exponents that are computed without a power, as in PyTorch.
+// Computes exponents that need no power, as in PyTorch.
 PT_BINARY_ROW(square, ((void)y, x *x))
 PT_BINARY_F32(square, ((void)y, x *x))
 PT_BINARY_F64(square, ((void)y, x *x))

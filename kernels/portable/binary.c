@@ -6,8 +6,8 @@
 // Positions of the arguments, by order of operands.
 typedef struct operand_positions {
     uint8_t a, b, out;
-    uint8_t alpha;  // 0 for none
-    uint8_t number; // which of a and b is not a tensor: 1 + its index, 0 if both are tensors
+    uint8_t alpha;  // position of alpha; 0 for none
+    uint8_t number; // which of a and b is a number: 1 + its index; 0 if both are tensors
 } operand_positions;
 
 static const operand_positions positions[] = {
@@ -51,7 +51,7 @@ static void binary_get_operands(const pt_context *c, const pt_ref *args,
     o->b = first ? t : number;
 }
 
-// True if `t` has the sizes and dim order of `out`: then both are read in memory order.
+// True if `t` has the sizes and dim order of `out`: both are then read in memory order.
 static bool lies_as(const pt_tensor *t, const pt_tensor *out) {
     if (t->rank != out->rank) {
         return false;
@@ -64,8 +64,8 @@ static bool lies_as(const pt_tensor *t, const pt_tensor *out) {
     return pt_same_dim_order(t, out);
 }
 
-// Variants of a run: float32 operands in the layout of the output, b perhaps of one element, no
-// alpha.
+// Variants of a run on float32 operands in the layout of the output. b may have one element, and
+// alpha is not used.
 enum { ROWS = 1, ROWS_AND_ELEMENT };
 
 static uint32_t binary_variant_of(const pt_context *c, const pt_ref *args, const pt_binary *op,

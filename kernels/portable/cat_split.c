@@ -64,7 +64,7 @@ static int read_select(pt_context *c, const pt_tensor *self, const pt_ref *args,
     return PT_ERROR_OK;
 }
 
-// A bound of a slice: counted from the end if negative, moved into 0..size.
+// Counts a bound of a slice from the end if it is negative, and moves it into 0..size.
 static int32_t slice_bound(const pt_context *c, pt_ref arg, int32_t if_none, int32_t size) {
     if (pt_is_none(arg)) {
         return if_none;
@@ -263,7 +263,7 @@ static int check_unbind(pt_context *c, const pt_ref *args) {
     return PT_ERROR_OK;
 }
 
-// Rejects an output that is listed twice: it has the sizes of its last part, so the parts would
+// Rejects an output that is listed twice. It has the sizes of its last part, so the parts would
 // reach beyond self.
 static int check_parts(pt_context *c, const pt_tensor *self, uint32_t dim, pt_ref outs) {
     int64_t left = self->sizes[dim];

@@ -4,8 +4,8 @@
 
 #include <picotorch/kernel.h>
 
-// Writes the indices of all elements of t, whose dtype is in PT_DTYPES_ALL, sorted by value: the
-// order of equal elements is kept, and NaN is greater than all.
+// Writes the indices of all elements of t, sorted by value. The dtype of t is in PT_DTYPES_ALL. The
+// order of equal elements is kept, and NaN is greater than all numbers.
 PT_MUST_USE int pt_order(pt_context *c, const pt_tensor *t, bool descending, int64_t *order);
 
 // True if elements i and j of t are equal: a NaN is not equal to itself.

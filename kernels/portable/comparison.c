@@ -73,7 +73,7 @@ static const pt_unary isinf_op = {NULL,  isinf_f32, isinf_f64, isinf_i64, PT_RUL
                                   false, false};
 PT_UNARY_KERNEL(aten_isinf_out, isinf_op, 0)
 
-// For bool it is the logical not: only the lowest bit counts.
+// For bool the result is the logical not, since only the lowest bit counts.
 PT_UNARY_I64(bitwise_not, ~x)
 static const pt_unary bitwise_not_op = {NULL,         NULL,  NULL, bitwise_not_i64,
                                         PT_RULE_SAME, false, false};

@@ -1,4 +1,4 @@
-// Complex tensors: each element is a real and an imaginary part, which follow each other.
+// Complex tensors. Each element is a real part, followed by an imaginary part.
 #ifndef PT_PORTABLE_COMPLEX_H
 #define PT_PORTABLE_COMPLEX_H
 

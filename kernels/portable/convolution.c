@@ -1,12 +1,12 @@
-// aten::convolution: 1-d and 2-d, in any dim order; and slices of 3-d ones.
+// aten::convolution: 1-d and 2-d, in any dim order, and slices of 3-d convolutions.
 #include "portable/convolution.h"
 #include "core/generated/operator_arguments.h"
 #include "portable/products.h"
 
-// Not inlined, so that their stack frames are not live together.
+// The functions are not inlined, so that their stack frames are not live together.
 #define NOINLINE __attribute__((noinline))
 
-// Strides, paddings and dilations stay below this, so that positions fit in 32 bits.
+// Strides, paddings and dilations stay below this limit, so that positions fit in 32 bits.
 #define PARAMETER_LIMIT (1 << 24)
 
 // Returns item `i` of a list with one item for all spatial dims or one for each; an empty list
@@ -262,7 +262,7 @@ static pt_segment transposed_segment(const pt_axis *x, int32_t o) {
 }
 
 NOINLINE void pt_find_taps(const pt_aten_convolution *v, uint32_t i, int32_t o, pt_segment *s) {
-    if (v->in_channels == 0) { // the kernel has no elements, and may have any size
+    if (v->in_channels == 0) { // a kernel without elements may have any size
         *s = (pt_segment){.start = o, .length = v->axes[i].out - o};
         return;
     }
@@ -282,7 +282,7 @@ static void set_taps(const pt_aten_convolution *v, const pt_segment *s, pt_produ
     const bool pointwise = y->kernel == 1 && x->kernel == 1;
     const bool channels_inside = pointwise || v->weight_in_step < x->kernel_step;
     const uint32_t level = channels_inside ? 0 : 1;
-    const uint32_t swap = x->kernel == 1; // a single tap is slow as the innermost
+    const uint32_t swap = x->kernel == 1; // a single tap makes a slow innermost loop
     set_tap(p, channels_inside ? 2 : 0, v->in_channels, v->weight_in_step, v->in_channel_step);
     set_tap(p, level + swap, s[0].taps, s[0].kernel_step * y->kernel_step,
             s[0].in_step * y->in_step);
@@ -301,7 +301,7 @@ static pt_line make_line(const pt_axis *x, const pt_segment *s) {
     return l;
 }
 
-// Prefers few and long lines.
+// Arranges the lines so that they are few and long.
 static void arrange_lines(pt_products *p) {
     pt_line *lines = &p->lines;
     pt_line *columns = &p->columns;

@@ -26,11 +26,11 @@ typedef struct pt_aten_convolution {
     char *out;
     uint8_t dtype;
     bool transposed;
-    bool to_float; // of float16 or bfloat16: out is float32
+    bool to_float; // for float16 or bfloat16: out is float32
     int32_t batch;
     int32_t groups;
-    int32_t in_channels;  // a group
-    int32_t out_channels; // a group
+    int32_t in_channels;  // channels of a group
+    int32_t out_channels; // channels of a group
     int32_t in_batch_step;
     int32_t in_channel_step;
     int32_t out_batch_step;
@@ -47,15 +47,15 @@ typedef struct pt_segment {
     int32_t length;
     int32_t taps;        // kernel positions of each output
     int32_t kernel;      // the first kernel position
-    int32_t kernel_step; // between them; 0 if there is only one
+    int32_t kernel_step; // step between kernel positions; 0 if there is only one
     int32_t in;          // input of the first output at the first kernel position
-    int32_t in_step;     // between them; 0 if there is only one
+    int32_t in_step;     // step between inputs; 0 if there is only one
 } pt_segment;
 
 // Checks the arguments of aten::convolution.out, whose input has 3 to 5 dims, and computes the
 // sizes of the output.
 PT_MUST_USE int pt_check_convolution(pt_context *c, const pt_ref *args, int32_t *sizes);
-// For a run: false if the output is empty.
+// For a run: reads a call. Returns false if the output is empty.
 PT_MUST_USE bool pt_read_convolution(const pt_context *c, const pt_ref *args, bool transposed,
                                      pt_aten_convolution *v);
 // Returns the segment that starts at output `o` of axis i.

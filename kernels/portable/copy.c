@@ -112,15 +112,15 @@ static int copy_plane(pt_context *c, const pt_walk *w, row r, uint32_t size, int
 
 static int copy_same_dtype(pt_context *c, pt_walk *w, uint8_t *to, const uint8_t *from,
                            uint32_t size) {
-    enum { SHORT_ROW = 8 }; // elements up to which the overhead of a row dominates
-    enum { OVERHEAD = 32 }; // steps of a copy beside its elements
+    enum { SHORT_ROW = 8 }; // up to this number of elements the overhead of a row dominates
+    enum { OVERHEAD = 32 }; // steps of a copy, in addition to the steps of its elements
     int32_t rows = 1;
     if (w->rank > 1) {
         if (w->sizes[1] > w->sizes[0] && (!copy_in_blocks(w) || w->sizes[0] < SHORT_ROW)) {
             swap_inner_dims(w);
         }
         rows = w->sizes[1];
-        w->sizes[1] = 1; // the walk goes from plane to plane
+        w->sizes[1] = 1; // the walk steps from plane to plane
     }
     row r = {.n = w->sizes[0],
              .to_step = w->strides[0][0] * (int32_t)size,

@@ -1,8 +1,8 @@
-// The functions of float_math.h in float64: the same bits in every build, with or without an FPU
-// for doubles.
+// The functions of float_math.h in float64. They return the same bits in every build, with or
+// without an FPU for doubles.
 //
-// Kernels call them through pt_float64. It is NULL in a build with PT_NO_FLOAT64 (see config.h),
-// which omits all of them, 12 KB; pt_check_math rejects float64 there.
+// Kernels call them through pt_float64. The pointer is NULL in a build with PT_NO_FLOAT64 (see
+// config.h), which omits all these functions, 12 KB; pt_check_math rejects float64 there.
 //
 // The number beside a function is the largest error found, in ulp of the result.
 #ifndef PT_PORTABLE_DOUBLE_MATH_H
@@ -36,8 +36,8 @@ double pt_atanh(double x);           // 2.5
 double pt_sqrt(double x);            // 0.5, correctly rounded
 double pt_pow(double x, double y);   // 1.0
 
-// Steps of a function value for pt_count_work: without an FPU for doubles it takes up to 20,000
-// instructions.
+// Steps of a function value for pt_count_work: without an FPU for doubles a value takes up to
+// 20,000 instructions.
 enum { PT_FLOAT64_STEPS = 256 };
 
 struct pt_double_rows;

@@ -13,14 +13,14 @@ typedef struct pt_double_rows {
     const double *weight, *bias; // or NULL
     int32_t repeat;              // elements in a row that share a weight and a bias
     int32_t rows, row_step, n, step;
-    double mean, rstd; // 1 / sqrt(variance + eps)
+    double mean, rstd; // rstd is 1 / sqrt(variance + eps)
 } pt_double_rows;
 
-// Computes mean and rstd: 0 and NaN without elements.
+// Computes mean and rstd; without elements mean is 0 and rstd NaN.
 int pt_measure_doubles(pt_double_rows *r, double eps);
-// out = (in - mean) * rstd * weight + bias
+// Computes out = (in - mean) * rstd * weight + bias.
 int pt_normalize_doubles(const pt_double_rows *r);
-// *out = the p-norm of a - b, n elements
+// Computes *out, the p-norm of a - b, over n elements.
 PT_MUST_USE int pt_distance_of_doubles(pt_context *c, double *out, const double *a, const double *b,
                                        int32_t n, double p);
 

@@ -34,11 +34,11 @@ static inline bool pt_is_half(uint8_t dtype) {
 
 // Returns the dtype to which PyTorch promotes both. Both are in PT_DTYPES_ALL.
 uint8_t pt_promote(uint8_t a, uint8_t b);
-// The same for two tensors: a 0-d tensor matters only if its category (bool, integer, floating) is
-// above that of the tensor with dims.
+// Returns the dtype to which PyTorch promotes two tensors. A 0-d tensor matters only if its
+// category (bool, integer, floating) is above the category of the tensor with dims.
 uint8_t pt_promote_tensors(const pt_tensor *a, const pt_tensor *b);
-// The same for a tensor, 0-d or not, and a number, which counts as int64, bool or (a double)
-// float32.
+// Returns the dtype to which PyTorch promotes a tensor, 0-d or not, with a number. The number
+// counts as int64, as bool or, if it is a double, as float32.
 uint8_t pt_promote_scalar(uint8_t dtype, pt_scalar s);
 
 static inline bool pt_is_zero(pt_scalar s) {
@@ -55,8 +55,8 @@ static inline bool pt_is_one(pt_scalar s) {
 int64_t pt_double_to_int(double v);
 
 // Return x / y, truncated, and x - y * (x / y). INT64_MIN / -1 wraps, as other operations do. Both
-// are 0 for y = 0: kernels refuse divisors of 0, but an output that overlaps the divisors can still
-// write one.
+// results are 0 for y = 0: kernels reject divisors of 0, but an output that overlaps the divisors
+// can still write a 0.
 static inline int64_t pt_divide_int(int64_t x, int64_t y) {
     return y == -1 ? (int64_t)(0 - (uint64_t)x) : y == 0 ? 0 : x / y;
 }
@@ -65,13 +65,13 @@ static inline int64_t pt_rest_int(int64_t x, int64_t y) {
     return y == -1 || y == 0 ? 0 : x % y;
 }
 
-// Element i of an array of `dtype`, which is in PT_DTYPES_ALL. As an integer, a floating value is
-// truncated as by pt_double_to_int.
+// Return element i of an array of `dtype`, which is in PT_DTYPES_ALL. pt_load_int truncates a
+// floating value as pt_double_to_int does.
 double pt_load_double(const void *data, int32_t i, uint8_t dtype);
 int64_t pt_load_int(const void *data, int32_t i, uint8_t dtype);
 float pt_load_float(const void *data, int32_t i, uint8_t dtype);
-// Integers narrower than int64 get the low bits; bool is v != 0, true for NaN. A value for float16
-// or bfloat16 is rounded to float32 first, as in PyTorch.
+// Store element i. Integers narrower than int64 get the low bits; bool is v != 0, true for NaN. A
+// value for float16 or bfloat16 is rounded to float32 first, as in PyTorch.
 void pt_store_double(void *data, int32_t i, uint8_t dtype, double v);
 void pt_store_float(void *data, int32_t i, uint8_t dtype, float v);
 void pt_store_int(void *data, int32_t i, uint8_t dtype, int64_t v);
@@ -82,7 +82,7 @@ void pt_convert_element(void *to, int32_t i, uint8_t to_dtype, const void *from,
 // ---- broadcasting
 
 // Broadcasts `sizes` with the sizes of t; returns false if they do not match. `sizes` has
-// PT_MAX_RANK entries, *rank of them in use; start with rank 0.
+// PT_MAX_RANK entries, of which *rank are in use. The first call starts with rank 0.
 bool pt_broadcast(int32_t *sizes, uint32_t *rank, const pt_tensor *t);
 
 // ---- walk
@@ -110,7 +110,7 @@ enum { PT_WALK_OPERANDS = 4 };
 typedef struct pt_walk {
     uint8_t rank;
     uint8_t operands;
-    int32_t sizes[PT_MAX_RANK]; // once started: innermost first, none is 1 except in rank 1
+    int32_t sizes[PT_MAX_RANK]; // after the start innermost first, and none is 1 except in rank 1
     int32_t strides[PT_WALK_OPERANDS][PT_MAX_RANK];
     int32_t index[PT_MAX_RANK];
     int32_t offset[PT_WALK_OPERANDS];
@@ -118,12 +118,12 @@ typedef struct pt_walk {
     int error; // error of a poll, which ended the walk
 } pt_walk;
 
-// Starts a walk whose rank, operands, sizes and strides (outermost first, at most PT_MAX_RANK) and
-// offsets are set: sorts the dims, and joins dims that are contiguous in every operand. No size is
-// 0.
+// Starts a walk. The caller has set rank, operands, sizes and strides (outermost first, at most
+// PT_MAX_RANK) and offsets. Sorts the dims, and joins dims that are contiguous in every operand. No
+// size is 0.
 void pt_walk_start(pt_walk *w);
-// Starts a walk over `tensors`, the later ones broadcast to the sizes of tensors[0], from offset 0.
-// No size is 0.
+// Starts a walk over `tensors` from offset 0. The tensors after the first are broadcast to the
+// sizes of tensors[0]. No size is 0.
 void pt_walk_tensors(pt_walk *w, uint32_t operands, const pt_tensor *const *tensors);
 // Moves to the next piece; returns false at the end. Polls; an element counts as PT_ELEMENT_STEPS.
 bool pt_walk_next(pt_context *c, pt_walk *w);

@@ -5,10 +5,11 @@
 #include "portable/copy.h"
 #include <string.h>
 
-// (self, padding, out); padding: before and after, from the last dim on
+// The arguments (self, padding, out). padding has the elements before and behind each dim, from the
+// last dim on.
 typedef struct edges {
     uint32_t dims; // padded dims, the last ones
-    bool reflects; // false: repeats the outermost element
+    bool reflects; // if false, repeats the outermost element
 } edges;
 
 static int check_edge_pad(pt_context *c, const pt_ref *args, edges e) {
@@ -110,8 +111,8 @@ static bool crops(const pt_context *c, const pt_ref *args, edges e) {
     return any;
 }
 
-// Copies the inside first, then pads dim by dim before and behind. A dim may copy positions that
-// are not padded yet; later dims overwrite them.
+// Copies the inside first, then pads dim by dim, before and behind. A dim may copy positions that
+// are not padded yet, since later dims overwrite them.
 static int run_edge_pad(pt_context *c, const pt_ref *args, edges e) {
     pt_tensor self = pt_get_tensor(c, args[REPLICATION_PAD1D_SELF]);
     pt_tensor out = pt_get_tensor(c, args[REPLICATION_PAD1D_OUT]);

@@ -149,7 +149,7 @@ static int run_shared_rows(pt_context *c, const void *task) {
     return run_unary_rows(c, t->op, t->n, t->out, t->in, t->p);
 }
 
-// The same for float16 or bfloat16, in float32, block by block.
+// Runs rows as run_unary_rows does, for float16 or bfloat16 in float32, block by block.
 static int elementwise_run_half_rows(pt_context *c, const pt_unary *op, int32_t n,
                                      const pt_tensor *out, const pt_tensor *in,
                                      const pt_number *p) {
@@ -210,7 +210,7 @@ static int run_unary(pt_context *c, const pt_tensor *in, const pt_tensor *out, c
                      uint8_t promoted, const pt_number *p) {
     int32_t n = pt_numel(out);
     if (in->dtype == PT_DTYPE_FLOAT && out->dtype == PT_DTYPE_FLOAT && pt_same_dim_order(in, out)) {
-        enum { ELEMENT = 16 }; // steps of an element, for pt_shares
+        enum { ELEMENT = 16 }; // steps of an element in pt_shares
         const int64_t piece = PT_PIECE * ELEMENT;
         if (pt_shares((int64_t)n * ELEMENT, piece)) {
             const unary_rows t = {op, n, out->data, in->data, p};

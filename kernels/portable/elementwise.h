@@ -17,12 +17,12 @@ typedef union pt_number {
     int64_t i64;
 } pt_number;
 
-// Rules for the dtype to compute in and that of the result, from the promoted dtype of the
-// operands.
+// Rules that derive two dtypes from the promoted dtype of the operands: the dtype to compute in,
+// and the dtype of the result.
 typedef enum pt_rule {
-    PT_RULE_SAME,      // both are the promoted dtype
-    PT_RULE_NUMBER,    // the same, but there is no such function of bool
-    PT_RULE_FLOATING,  // both are the promoted dtype if it is floating, else float32
+    PT_RULE_SAME,      // both dtypes are the promoted dtype
+    PT_RULE_NUMBER,    // both dtypes are the promoted dtype, which is not bool
+    PT_RULE_FLOATING,  // both dtypes are the promoted dtype if it is floating, else float32
     PT_RULE_PREDICATE, // the result is bool
 } pt_rule;
 
@@ -45,12 +45,12 @@ PT_MUST_USE int pt_check_result(pt_context *c, uint8_t compute, pt_rule rule, co
       : (compute) == PT_DTYPE_DOUBLE ? (op)->f64 != NULL              \
                                      : (op)->i64 != NULL))
 
-// Truncates an integer to the bits of `dtype`: operands and results are cast to the dtype of the
-// computation.
+// Truncates an integer to the bits of `dtype`, since operands and results are cast to the dtype of
+// the computation.
 int64_t pt_cut_int(int64_t v, uint8_t dtype);
-// Returns the number s in the type of computations in `compute`.
+// Returns the number s in the type for computations in the dtype `compute`.
 pt_number pt_number_of(pt_scalar s, uint8_t compute);
-// Returns the number below (or above) all others, to replace a missing bound.
+// Returns the number below (or above) all other numbers, to replace a missing bound.
 pt_number pt_no_bound(bool lower, uint8_t compute);
 // Returns a 0-d tensor of a number, which is stored in *element.
 pt_tensor pt_number_tensor(pt_number *element, pt_scalar s, uint8_t compute);
@@ -98,7 +98,7 @@ PT_MUST_USE int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary
     }                                                              \
     const pt_kernel pt_##symbol = PT_KERNEL(symbol##_check, symbol##_run);
 
-// The same function of x and y in each type.
+// The functions evaluate the same expression of x and y in each type.
 #define PT_BINARY_F32(name, expression)         \
     static float name##_f32(float x, float y) { \
         return expression;                      \
@@ -112,8 +112,8 @@ PT_MUST_USE int pt_binary_run(pt_context *c, const pt_ref *args, const pt_binary
         return expression;                            \
     }
 
-// The row function of a float32 expression of x and y. Steps are 0, 1, or the steps of a broadcast
-// or permuted operand; frequent steps compute four elements at a time.
+// The row function evaluates a float32 expression of x and y. Steps are 0, 1, or the steps of a
+// broadcast or permuted operand; frequent steps compute four elements at a time.
 #define PT_BINARY_ROW(name, expression)                                                           \
     static inline float name##_one(float x, float y) {                                            \
         return expression;                                                                        \
@@ -164,15 +164,15 @@ typedef struct pt_unary {
     bool clamps; // each function clamps x to two bounds
 } pt_unary;
 
-// The arguments are the operand, `parameters` numbers (at most PT_UNARY_PARAMETERS), the output.
-// The operator's functions get them in the type of the computation.
+// The arguments are the operand, `parameters` numbers (at most PT_UNARY_PARAMETERS) and the output.
+// The operator's functions get the numbers in the type of the computation.
 PT_MUST_USE int pt_unary_check(pt_context *c, const pt_ref *args, const pt_unary *op,
                                uint32_t parameters);
 PT_MUST_USE int pt_unary_run(pt_context *c, const pt_ref *args, const pt_unary *op,
                              uint32_t parameters);
 
-// Check and run for operators that read their numbers themselves, with arguments `in` and `out`:
-// `promoted` is the dtype that in and the numbers promote to.
+// Check and run for operators that read their numbers themselves, with arguments `in` and `out`.
+// `promoted` is the dtype to which `in` and the numbers promote.
 PT_MUST_USE int pt_unary_check_as(pt_context *c, pt_ref in, pt_ref out, const pt_unary *op,
                                   uint8_t promoted);
 PT_MUST_USE int pt_unary_run_as(pt_context *c, pt_ref in, pt_ref out, const pt_unary *op,
@@ -187,7 +187,7 @@ PT_MUST_USE int pt_unary_run_as(pt_context *c, pt_ref in, pt_ref out, const pt_u
     }                                                              \
     const pt_kernel pt_##symbol = PT_KERNEL(symbol##_check, symbol##_run);
 
-// The same function of x (and p) in each type.
+// The functions evaluate the same expression of x (and p) in each type.
 #define PT_UNARY_F32(name, expression)                     \
     static float name##_f32(float x, const pt_number *p) { \
         (void)p;                                           \

@@ -53,8 +53,8 @@ static int32_t beat_any(const pt_reduction *r, const pt_piece *p, int32_t best, 
     return best;
 }
 
-// Returns the offset of the extremum: the first of equal ones, the first NaN before all. *index is
-// its number among the reduced elements.
+// Returns the offset of the extremum: the first of equal elements, but the first NaN before all
+// numbers. *index is its number among the reduced elements.
 static int32_t find_extremum(pt_reduction *r, int32_t from, int32_t *index) {
     int32_t best = from;
     *index = 0;
@@ -182,8 +182,8 @@ static int argmin_run(pt_context *c, const pt_ref *args) {
 const pt_kernel pt_aten_argmax_out = PT_KERNEL(argmax_check, argmax_run);
 const pt_kernel pt_aten_argmin_out = PT_KERNEL(argmax_check, argmin_run);
 
-// max.dim, min.dim: (self, dim, keepdim, values, indices), which max's schema calls max and
-// max_values
+// max.dim, min.dim: (self, dim, keepdim, values, indices). The schema of max calls the outputs max
+// and max_values.
 static int max_dim_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[MIN_DIM_SELF]);
     bool keep = pt_get_bool(c, args[MIN_DIM_KEEPDIM]);

@@ -5,7 +5,7 @@
 #include "portable/dtype_access.h"
 
 // True if element i of an array of `dtype`, in PT_DTYPES_ALL, is above element j (below it for
-// `min`) or a NaN. So only a NaN is better than itself.
+// `min`) or a NaN. A NaN is thus better than every element, itself included.
 bool pt_beats(const void *data, int32_t i, int32_t j, uint8_t dtype, bool min);
 
 #endif

@@ -24,8 +24,8 @@ static inline float quiet(float nan) {
     return from_bits(to_bits(nan) | 0x00400000);
 }
 
-// Returns |x| with the sign of `sign`. Uses the bits: without an FPU, gcc 12 sometimes returns
-// `sign` for __builtin_copysignf.
+// Returns |x| with the sign of `sign`. The function works on the bits: without an FPU, gcc 12
+// sometimes returns `sign` for __builtin_copysignf.
 static inline float with_sign(float x, float sign) {
     return from_bits((to_bits(x) & 0x7FFFFFFF) | (to_bits(sign) & 0x80000000));
 }

@@ -354,8 +354,8 @@ float pt_sqrtf(float x) {
 
 #else
 
-// Returns floor(sqrt(m)), bit by bit; for 2^48 <= m < 2^50 it has 25 bits, one of them for
-// rounding.
+// Returns floor(sqrt(m)), computed bit by bit. For 2^48 <= m < 2^50 the root has 25 bits, one of
+// them for rounding.
 static uint32_t integer_sqrt(uint64_t m) {
     uint64_t root = 0;
     for (uint64_t bit = (uint64_t)1 << 48; bit != 0; bit >>= 2) {

@@ -1,8 +1,8 @@
-// Mathematical functions of the portable kernels: the same bits in every build.
+// Mathematical functions of the portable kernels. They return the same bits in every build.
 //
 // They use float32 arithmetic (pt_powf: float64), rounded to nearest after every operation, in a
-// fixed order; no library function, no contraction. A NaN result is the quiet NaN 0x7FC00000, or
-// the argument's own NaN. Subnormal arguments and results are supported.
+// fixed order. They use no library function and no contraction. A NaN result is the quiet NaN
+// 0x7FC00000, or the argument's own NaN. Subnormal arguments and results are supported.
 //
 // The number beside a function is its largest error in ulp of the result, measured against float64.
 #ifndef PT_PORTABLE_FLOAT_MATH_H
@@ -47,7 +47,7 @@ float pt_atanhf(float x);          // 1.6
 float pt_sqrtf(float x);           // 0.5, correctly rounded
 float pt_powf(float x, float y);   // 0.6
 float pt_fmodf(float x, float y);  // exact, with the sign of x
-float pt_floorf(float x);          // exact, as the following
+float pt_floorf(float x);          // exact, as the next functions are
 float pt_ceilf(float x);
 float pt_truncf(float x);
 float pt_rintf(float x); // to the nearest integer, halves to even

@@ -10,7 +10,7 @@ enum { ZEROS, BORDER, REFLECTION };  // padding_mode
 
 typedef struct pt_sampling {
     pt_tensor in, grid, out;
-    int32_t from[4], of_grid[4], to[4]; // strides
+    int32_t from[4], of_grid[4], to[4]; // strides of the input, the grid and the output
     int32_t mode, padding;
     bool align;
 } pt_sampling;

@@ -35,10 +35,10 @@ static inline float pt_bfloat16_to_float(uint16_t h) {
 uint16_t pt_float_to_half(float v);
 uint16_t pt_float_to_bfloat16(float v);
 
-enum { PT_HALF_BLOCK = 16 }; // elements on the stack in conversions to float32
+enum { PT_HALF_BLOCK = 16 }; // elements of a block on the stack in conversions to float32
 
-// Converts n elements of an array of one of the two dtypes, from element `first` on, `step` apart:
-// to contiguous floats, and back.
+// Convert n elements of a float16 or bfloat16 array, from element `first` on, `step` apart: to
+// contiguous floats, and back.
 void pt_read_halves(float *to, const void *data, int32_t first, int32_t step, int32_t n,
                     uint8_t dtype);
 void pt_write_halves(void *data, int32_t first, int32_t step, const float *from, int32_t n,

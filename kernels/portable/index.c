@@ -105,8 +105,8 @@ static int check_bags(pt_context *c, const pt_ref *args, bool forward_only) {
     PT_TRY(pt_check_same_dtype(c, &out, &weight));
     const int32_t sizes[2] = {bags_of(c, args, &offsets), weight.sizes[1]};
     PT_TRY(pt_expect_sizes(c, args[EMBEDDING_BAG_OUT0], 2, sizes));
-    // Sizes of the other outputs, as in PyTorch's exporter: [indices] or empty, [bags] or
-    // [offsets], [bags, columns] for max or [bags].
+    // Sizes of the other outputs, as in PyTorch's exporter: the first has [indices] or is empty,
+    // the second [bags] or [offsets], the third [bags, columns] for max, else [bags].
     const bool is_fast = mode == BAG_SUM && pt_get_int(c, args[EMBEDDING_BAG_PADDING_IDX]) < 0 &&
                          (weight.dtype == PT_DTYPE_FLOAT || weight.dtype == PT_DTYPE_HALF);
     const int32_t positions = is_fast ? 0 : indices.sizes[0];
@@ -126,7 +126,7 @@ static int check_forward_only(pt_context *c, const pt_ref *args) {
 typedef struct bag {
     pt_tensor weight, indices, factors, out;
     int64_t mode, padding;
-    int32_t first, end; // among the indices
+    int32_t first, end; // positions among the indices
 } bag;
 
 // True if index i of the bag is not padding; *at becomes the offset of its element in the column.

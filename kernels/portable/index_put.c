@@ -1,6 +1,6 @@
-// index_put: (self, indices, values, accumulate, out); index_put_: the same without out. Writes
-// values, broadcast, to the indexed positions of a copy of self, or of self, or adds them. If
-// several values have the same position, the last one stays.
+// index_put: (self, indices, values, accumulate, out); index_put_: the same arguments without out.
+// Writes values to the indexed positions of a copy of self, or of self itself, or adds the values.
+// Values are broadcast. If several values have the same position, the last one stays.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"
@@ -40,7 +40,8 @@ static int check_put(pt_context *c, const pt_ref *args, const pt_tensor *self) {
     return p.has_masks ? PT_ERROR_OK : index_put_check_values(c, self, &values, &p);
 }
 
-// Computes the strides of values as if they had all dims of the result.
+// Computes the strides of values along all dims of the result. The dims that values lack get stride
+// 0.
 static void broadcast_strides(const pt_tensor *values, uint32_t rank, int32_t *strides) {
     uint32_t missing = rank - values->rank;
     for (uint32_t d = 0; d < missing; d++) {
@@ -70,7 +71,7 @@ static int put_selected(pt_context *c, const pt_ref *args, const pt_tensor *self
                         const pt_tensor *values, const pt_index_selection *p, int32_t at) {
     pt_walk w;
     int32_t strides[2 * PT_MAX_RANK];
-    int32_t *to = w.strides[2]; // of an operand that the walk does not have
+    int32_t *to = w.strides[2]; // space of an operand that the walk does not use
     uint32_t kept = 0;
     pt_strides(self, to);
     broadcast_strides(values, pt_selected_sizes(p, self, strides), strides);

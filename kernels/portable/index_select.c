@@ -49,7 +49,7 @@ static int find_true(pt_context *c, const pt_tensor *self, const pt_tensor *mask
     return PT_ERROR_OK;
 }
 
-// With `running`, reads masks into the scratch that the check requests.
+// Reads the list of indices. With `running`, reads masks into the scratch that the check requests.
 static int read_selection(pt_context *c, const pt_tensor *self, pt_ref list, bool running,
                           pt_index_selection *p) {
     uint32_t n = pt_list_length(c, list), dim = 0, first = 0, end = 0, count = 0, n_offsets = 0;
@@ -63,7 +63,7 @@ static int read_selection(pt_context *c, const pt_tensor *self, pt_ref list, boo
         pt_tensor index = pt_get_tensor(c, item);
         PT_TRY(index_select_check_index(c, self, &index, dim));
         uint32_t dims = 1, elements = (uint32_t)pt_numel(&index);
-        int32_t one = 1; // fits any size
+        int32_t one = 1; // a size of 1 broadcasts to any size
         pt_tensor selected = index;
         if (is_mask(&index)) {
             dims = index.rank;

@@ -6,8 +6,8 @@
 #include "portable/copy.h"
 #include "portable/elementwise.h"
 
-// Starts a walk in logical order over tensors, broadcast to these sizes: operand 0 is the position
-// in this order. No size is 0.
+// Starts a walk in logical order over tensors that are broadcast to these sizes. Operand 0 is the
+// position in this order. No size is 0.
 static void walk_positions(pt_walk *w, uint32_t rank, const int32_t *sizes, uint32_t n,
                            const pt_tensor *const *tensors) {
     w->rank = (uint8_t)rank;

@@ -4,7 +4,8 @@
 #include "portable/dtype_access.h"
 #include "portable/products.h"
 
-// Checks that all tensors are contiguous and have the dtype of the first, which products support.
+// Checks that all tensors are contiguous and have the dtype of the first tensor, which products
+// support.
 static int matrix_check_tensors(pt_context *c, const pt_tensor *tensors, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         if (!pt_can_sum_products(tensors[i].dtype)) {
@@ -179,7 +180,7 @@ static int matrix_run_linear(pt_context *c, const pt_ref *args) {
     if (numel == 0) {
         return PT_ERROR_OK;
     }
-    // The weight's rows are the rows of a, the input's rows the columns of b
+    // The rows of the weight are the rows of a, and the rows of the input are the columns of b.
     pt_products p = make_products(weight.data, in.data, out.data, n, k, 1);
     p.bias = pt_is_none(args[LINEAR_BIAS]) ? NULL : pt_get_tensor(c, args[LINEAR_BIAS]).data;
     p.columns = (pt_line){numel / n, k, n};
@@ -206,7 +207,7 @@ static bool broadcasts(const pt_tensor *self, const int32_t *sizes) {
 
 enum {
     SMALL_ROW = 1,     // variant of a run: one row of float32 by a small matrix, plus a row
-    MAX_PRODUCTS = 64, // maximum of this variant: with more, blocks are faster
+    MAX_PRODUCTS = 64, // most products of this variant: with more, blocks are faster
 };
 
 // t: mat1, mat2, self.
@@ -242,8 +243,8 @@ static int check_addmm(pt_context *c, const pt_ref *args) {
     return pt_note_variant(c, is_small_row(c, args, t) ? SMALL_ROW : 0);
 }
 
-// One row: out[i] = alpha * out[i] + beta * self[i * step]. A factor of 0 omits its term, even a
-// NaN.
+// Combines one row: out[i] = alpha * out[i] + beta * self[i * step]. A factor of 0 omits its term,
+// even a NaN.
 static void matrix_add_row(float *out, const float *self, int32_t n, int32_t step, float alpha,
                            float beta) {
     if (alpha == 1 && beta == 1) {
@@ -259,7 +260,7 @@ static void matrix_add_row(float *out, const float *self, int32_t n, int32_t ste
     }
 }
 
-// Avoids double arithmetic for small integers.
+// Converts a number. Small integers need no double arithmetic.
 static float as_float(pt_scalar s) {
     if (s.type != PT_TYPE_DOUBLE && s.as.i == (int32_t)s.as.i) {
         return (float)(int32_t)s.as.i;
@@ -267,7 +268,7 @@ static float as_float(pt_scalar s) {
     return (float)pt_scalar_as_double(s);
 }
 
-// The same for one element of any other dtype.
+// Combines one element of any other dtype, as matrix_add_row does a row of float32.
 static void matrix_add_element(void *out, int32_t i, const void *self, int32_t j, uint8_t dtype,
                                pt_scalar alpha, pt_scalar beta) {
     if (dtype == PT_DTYPE_DOUBLE) {
@@ -285,7 +286,7 @@ static void matrix_add_element(void *out, int32_t i, const void *self, int32_t j
 typedef struct addmm {
     const void *self;
     void *out;
-    int32_t step, row_step; // of self
+    int32_t step, row_step; // steps of self
     pt_scalar alpha, beta;
 } addmm;
 

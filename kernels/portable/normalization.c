@@ -88,7 +88,7 @@ static bool norm_goes_on(slice *s, int32_t n) {
     return s->error == PT_ERROR_OK;
 }
 
-// out = (in - mean) * scale + shift, n elements of both from element `at` on
+// Computes out = (in - mean) * scale + shift, for n elements of both tensors from element `at` on.
 static __attribute__((noinline)) void normalize_row(const pt_tensor *out, const pt_tensor *in,
                                                     int32_t at, int32_t n, int32_t step, float mean,
                                                     float scale, float shift) {
@@ -236,7 +236,7 @@ static int normalize_double(pt_double_rows r, double eps, const pt_tensor *means
 
 // ---- batch norm, (batch, channels, ...)
 
-// True if the elements of both lie in the same order.
+// True if the elements of both tensors lie in the same order.
 static bool same_layout(const pt_tensor *a, const pt_tensor *b) {
     int32_t a_strides[PT_MAX_RANK], b_strides[PT_MAX_RANK];
     pt_strides(a, a_strides);
@@ -441,7 +441,8 @@ static int check_layer_norm(pt_context *c, const pt_ref *args) {
                            args + NATIVE_LAYER_NORM_OUT0);
 }
 
-// out[j] = (in[j] - mean) * rstd * weight[j] + bias[j], for n elements from element `at` on.
+// Computes out[j] = (in[j] - mean) * rstd * weight[j] + bias[j], for n elements from element `at`
+// on.
 static int scale_row(pt_context *c, const pt_tensor *out, const pt_tensor *in, int32_t at,
                      int32_t n, moments m, const pt_tensor *weight, const pt_tensor *bias) {
     if (in->dtype != PT_DTYPE_FLOAT) {

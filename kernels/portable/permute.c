@@ -2,7 +2,7 @@
 #include "core/generated/operator_arguments.h"
 #include <picotorch/kernel.h>
 
-// Not inlined, so that each inner loop has all registers.
+// The functions are not inlined, so that each inner loop has all registers.
 #define NOINLINE static __attribute__((noinline))
 
 // ---- check

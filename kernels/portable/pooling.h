@@ -10,7 +10,7 @@ typedef struct pt_pooling {
     bool ceil_mode;
 } pt_pooling;
 
-// Taps of a window that lie inside the input, along one dim.
+// The taps of a window that lie inside the input, along one dim.
 typedef struct pt_pool_span {
     int32_t first, taps;
 } pt_pool_span;
@@ -41,7 +41,7 @@ PT_MUST_USE int pt_check_index_output(pt_context *c, pt_ref indices);
 
 // Returns the span of window `o` along dim `d` of an input of `size`.
 pt_pool_span pt_taps_inside(const pt_pooling *p, uint32_t d, int32_t o, int32_t size);
-// Returns its taps in the input and in the padding around it.
+// Returns the taps of window `o` in the input and in the padding around it.
 int32_t pt_padded_taps(const pt_pooling *p, uint32_t d, int32_t o, int32_t size);
 // Returns window o of `count` windows that cover `size` as evenly as possible.
 pt_pool_span pt_adaptive_span(int32_t o, int32_t count, int32_t size);

@@ -1,7 +1,7 @@
 // Operators on numbers: arithmetic and comparisons of executorch_prim::, and queries of a tensor's
 // sizes and values. ExecuTorch ends the process for a division by 0, and computes nonsense for an
-// overflow or a float beyond the integers; these kernels return InvalidArgument. Numbers of the
-// wrong type are InvalidType.
+// overflow or for a float beyond the integers. These kernels return InvalidArgument in these cases.
+// Numbers of the wrong type are InvalidType.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/dtype_access.h"
@@ -44,8 +44,8 @@ static int set_int_unless(pt_context *c, bool overflows, pt_ref out, int64_t val
 // Two numbers of one type; an int is converted beside a double.
 typedef struct pair {
     uint8_t type;
-    int64_t a, b; // of ints and bools
-    double x, y;  // of doubles
+    int64_t a, b; // for ints and bools
+    double x, y;  // for doubles
 } pair;
 
 static bool prim_is_number(uint8_t type) {

@@ -5,7 +5,7 @@
 #include "arch/threads.h"
 #include "portable/half.h"
 
-// Not inlined, so that their stack frames are not live together.
+// The functions are not inlined, so that their stack frames are not live together.
 #define NOINLINE static __attribute__((noinline))
 
 // ---- covering all outputs with blocks of one kind
@@ -68,7 +68,7 @@ NOINLINE void sum_blocks(const pt_products *p) {
 }
 
 #if PT_FLOAT_VECTORS
-// Returns false if vectors would not help, or were not exact.
+// Returns false if vectors would not help, or would not be exact.
 NOINLINE bool sum_vectors(const pt_products *p) {
     const pt_block k = pt_choose_vectors(p);
     if (!k.sum) {
@@ -109,7 +109,7 @@ static bool sum_vectors(const pt_products *p) {
 
 // ---- parts
 
-enum { MAX_PRODUCTS = 1 << 18 }; // between two polls, unless a block has more
+enum { MAX_PRODUCTS = 1 << 18 }; // most products between two polls, unless a block has more
 
 static void sum_part(const pt_products *p) {
     if (!sum_vectors(p)) {
@@ -117,7 +117,8 @@ static void sum_part(const pt_products *p) {
     }
 }
 
-// Computes some lines at a time or, if they are long, rows of one line or columns of some rows.
+// Computes some lines at a time. If the lines are long, computes rows of one line or columns of
+// some rows.
 NOINLINE int sum_parts(pt_context *c, const pt_products *p, int32_t taps) {
     const int32_t max = MAX_PRODUCTS / taps, all = p->columns.length;
     const bool narrow = p->padded || all < max / 4;
@@ -241,7 +242,7 @@ NOINLINE int sum_any(pt_context *c, const pt_products *p, uint8_t dtype, int32_t
 }
 
 int pt_sum_products(pt_context *c, const pt_products *p, uint8_t dtype) {
-    enum { MAX_TAPS = MAX_PRODUCTS / 2 }; // of blocks, whose taps are not polled
+    enum { MAX_TAPS = MAX_PRODUCTS / 2 }; // most taps of blocks, which do not poll
     const int32_t taps = p->taps[0] * p->taps[1] * p->taps[2];
     if (dtype == PT_DTYPE_FLOAT && p->a_step[2] == 1 && taps <= MAX_TAPS) {
         const int64_t all = (int64_t)taps * (p->rows * p->lines.length * p->columns.length);

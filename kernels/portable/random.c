@@ -24,15 +24,15 @@ static int check_like(pt_context *c, const pt_ref *args) {
     return check_floats(c, args[RAND_LIKE_OUT], self.rank, self.sizes);
 }
 
-// Draws from [0, 1), with as many bits as the dtype represents exactly, at most 24, also for
-// float64.
+// Draws from [0, 1), with as many bits as the dtype represents exactly. The maximum is 24 bits,
+// also for float64.
 static float uniform(pt_context *c, uint8_t dtype) {
     const uint32_t bits = dtype == PT_DTYPE_HALF ? 11 : dtype == PT_DTYPE_BFLOAT16 ? 8 : 24;
     return (float)(pt_random(c) >> (32 - bits)) / (float)(1u << bits);
 }
 
-// Draws from the normal distribution, at most 5.77 from 0: one of the two values of the Box-Muller
-// transform.
+// Draws from the normal distribution: one of the two values of the Box-Muller transform. The value
+// is at most 5.77 from 0.
 static float normal(pt_context *c) {
     const float size = pt_sqrtf(-2 * pt_logf(1 - uniform(c, PT_DTYPE_FLOAT)));
     return size * pt_cosf(6.2831853f * uniform(c, PT_DTYPE_FLOAT));

@@ -219,8 +219,8 @@ static void any_one(pt_reduction *r, int32_t from, int32_t to, int32_t index_to)
     pt_store_int(r->out.data, to, r->out.dtype, any);
 }
 
-// Checks that the dtype argument of sum, mean and prod, unless None, is the output's dtype, and
-// that this is one of `dtypes`.
+// Checks the dtype argument of sum, mean and prod. Unless it is None, it is the output's dtype, and
+// the output's dtype is one of `dtypes`.
 static int reduce_sum_check_dtypes(pt_context *c, const pt_tensor *in, pt_ref out_arg, pt_ref dtype,
                                    uint32_t dtypes) {
     pt_tensor out = pt_get_tensor(c, out_arg);

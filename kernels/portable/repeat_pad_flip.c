@@ -46,7 +46,8 @@ static int run_repeat(pt_context *c, const pt_ref *args) {
         return PT_ERROR_OK;
     }
     pt_walk w;
-    int32_t *to = w.strides[2], *from = w.strides[3]; // of operands that the walk does not have
+    int32_t *to = w.strides[2], *from = w.strides[3]; // space of operands that the walk does not
+                                                      // use
     pt_strides(&out, to);
     pt_strides(&self, from);
     w.rank = 0;

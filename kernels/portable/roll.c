@@ -89,7 +89,7 @@ static int run_roll(pt_context *c, const pt_ref *args) {
     for (uint32_t d = 0; d < self.rank; d++) {
         moving |= (uint32_t)(shifts[d] != 0) << d;
     }
-    // All subsets of the shifted dims
+    // Copy a part for each subset of the shifted dims
     for (uint32_t wraps = moving;; wraps = (wraps - 1) & moving) {
         PT_TRY(roll_part(c, &out, &self, shifts, wraps));
         if (wraps == 0) {

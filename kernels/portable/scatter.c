@@ -5,7 +5,7 @@
 #include "portable/arguments.h"
 #include "portable/copy.h"
 
-// Checks the sizes of index, except along the dim, against self, and all of them against src.
+// Checks the sizes of index against self, except along the dim, and all sizes of index against src.
 static bool scatter_fits(const pt_tensor *index, const pt_tensor *t, int64_t dim) {
     bool within = index->rank == t->rank || pt_numel(index) == 0;
     for (uint32_t d = 0; within && pt_numel(index) != 0 && d < t->rank; d++) {

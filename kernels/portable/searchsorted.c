@@ -10,7 +10,7 @@ static double load_promoted(const pt_tensor *t, int32_t i, uint8_t dtype) {
     return pt_load_double(&element, 0, dtype);
 }
 
-// Compares element i of a with element j of b in `dtype`, to which both are promoted.
+// Compares element i of a with element j of b. Both are promoted to `dtype`.
 static bool compares(uint8_t dtype, const pt_tensor *a, int32_t i, const pt_tensor *b, int32_t j,
                      bool greater, bool equal) {
     if (pt_is_floating(dtype)) {
@@ -110,8 +110,9 @@ static int check_searchsorted(pt_context *c, const pt_ref *args) {
                         args[SEARCHSORTED_TENSOR_OUT]);
 }
 
-// Returns the first position among `n` sorted elements, from `first` on and `step` apart, at which
-// element `at` of self can be inserted; the last position if `right`.
+// Returns the first position at which element `at` of self can be inserted among `n` sorted
+// elements; the last position if `right`. The sorted elements start at `first` and are `step`
+// apart.
 static int32_t find_position(const pt_tensor *sorted, int32_t first, int32_t step, int32_t n,
                              const pt_tensor *self, int32_t at, bool right) {
     const uint8_t dtype = pt_promote(sorted->dtype, self->dtype);

@@ -27,7 +27,7 @@ static int choose_check(pt_context *c, pt_ref out_arg, const pt_tensor *mask, co
     return pt_expect_sizes(c, out_arg, rank, sizes);
 }
 
-// Element to[i] = from[j] of the same dtype.
+// Copies to[i] = from[j], of the same dtype.
 static void copy_element(void *to, int32_t i, const void *from, int32_t j, uint32_t size) {
     if (size == 4) {
         ((pt_bits *)to)[i] = ((const pt_bits *)from)[j];

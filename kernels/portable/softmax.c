@@ -36,8 +36,8 @@ static void walk_lanes(pt_walk *w, const pt_tensor *out, const pt_tensor *in, ui
 
 // ---- softmax
 
-// The variant of a run on few float32 elements with equal dim orders: 1 + the position of the dim
-// in that order.
+// The variant of a run on few float32 elements with equal dim orders. It is 1 + the position of the
+// dim in that order.
 enum { MAX_POSITIONS = 14 };
 
 // Returns the bytes of a float32 lane for float16 and bfloat16.
@@ -80,7 +80,7 @@ static float softmax_largest(int32_t n, int32_t step, const float *x) {
 // Lanes of `size` elements, whose first elements are adjacent.
 typedef struct lanes {
     pt_context *c;
-    int32_t count, size; // neither is 0
+    int32_t count, size; // both are above 0
     float *out;
     const float *in;
     int32_t out_step, in_step;
@@ -392,7 +392,7 @@ static double logarithm_of(double x, uint8_t dtype) {
     return dtype == PT_DTYPE_DOUBLE ? pt_float64->log(x) : (double)pt_logf((float)x);
 }
 
-// Keeps the sum divided by the exponential of the maximum so far.
+// Keeps two values: the maximum so far, and the sum divided by the exponential of this maximum.
 static int logcumsumexp_lane(pt_context *c, const pt_tensor *out, int32_t i, const pt_tensor *in,
                              int32_t j, int32_t size, const int32_t steps[2]) {
     double sum = 0, greatest = -__builtin_inf();

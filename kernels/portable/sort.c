@@ -17,7 +17,7 @@ enum {
     STILL_NANS = 8, // NaNs are unordered, as in PyTorch's mode; for ascending order
 };
 
-// `size` elements of `data` from `first` on, `step` apart.
+// The elements of a lane: `size` elements of `data` from `first` on, `step` apart.
 typedef struct lane {
     const void *data;
     int32_t first, step, size;
@@ -472,14 +472,14 @@ const pt_kernel pt_aten_cummin_out = PT_KERNEL(sort_check_cumulated, run_cummin)
 
 // ---- kthvalue, median: element k of the order, counted from 1
 
-// A reduction to the kth element of its rows, with the scratch of a heap.
+// A reduction to element k of its rows, with the scratch of a heap.
 typedef struct kth {
     pt_reduction r;
     int32_t k;
-    bool median; // the median of elements with a NaN is NaN
+    bool median; // compute the median, which is NaN if an element is NaN
 } kth;
 
-// Finds the kth element of a lane; its index is *index.
+// Finds element k of a lane; its index is *index.
 static int find_kth(pt_context *c, const lane *l, int32_t k, int64_t *index) {
     heap h;
     PT_TRY(get_heap(c, k, &h));
@@ -488,12 +488,12 @@ static int find_kth(pt_context *c, const lane *l, int32_t k, int64_t *index) {
     return PT_ERROR_OK;
 }
 
-// The median of n elements is the lower of the two in the middle.
+// Returns the k of the median: of n elements, it is the lower of the two in the middle.
 static int32_t median_of(int32_t n) {
     return (n + 1) / 2;
 }
 
-// The same for the median, or the first NaN.
+// Finds the median of a lane, or the first NaN.
 static int find_median(pt_context *c, const lane *l, int64_t *index) {
     for (int32_t i = 0; pt_is_floating(l->dtype) && i < l->size; i++) {
         int32_t at = l->first + i * l->step;
@@ -518,14 +518,14 @@ static void store_kth(pt_reduction *r, int32_t from, int32_t to, int32_t index_t
     }
 }
 
-// `rest`: dim, keepdim, values, indices. `k` is 0 for the median.
+// Checks a call for element k. `rest` has dim, keepdim, values, indices. `k` is 0 for the median.
 static int check_kth(pt_context *c, const pt_tensor *self, const pt_ref *rest, int64_t k,
                      bool median) {
     uint32_t dim;
     PT_TRY(check_ordered(c, self, rest[0], rest[2], rest[3], &dim));
     const int32_t size = length_along(self, dim);
     k = median ? median_of(size) : k;
-    // A computed k has no value in a check of bounds.
+    // In a check of bounds a computed k has no value yet.
     const int64_t max = c->checking == PT_CHECK_BOUNDS && !median ? size : k;
     PT_TRY(request_indices(c, max < 0 ? 0 : max > size ? size : (int32_t)max));
     if (median && size == 0) {

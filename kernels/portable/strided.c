@@ -3,7 +3,7 @@
 #include "portable/arguments.h"
 #include "portable/copy.h"
 
-// Starts a walk over the view's elements in self: the walk's operand 1, and its sizes.
+// Starts a walk over the view's elements in self. Sets operand 1 of the walk, and its sizes.
 static void start_view(pt_walk *w, const pt_tensor *self) {
     w->rank = self->rank;
     w->operands = 2;

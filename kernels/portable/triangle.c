@@ -14,7 +14,7 @@ static int64_t triangle_clamp(int64_t v, int64_t max) {
     return v < 0 ? 0 : v > max ? max : v;
 }
 
-// Counts the elements of the lower triangle, column - row <= offset.
+// Counts the elements of the lower triangle, where column - row <= offset.
 static int64_t count_lower(const triangle *t, int64_t offset) {
     const int64_t first = triangle_clamp(-offset, t->rows); // earlier rows have no elements
     const int64_t full = triangle_clamp(t->columns - offset, t->rows);

@@ -63,8 +63,8 @@ SAME(ceil, pt_ceilf(x), pt_ceil(x), x, PT_RULE_SAME)
 SAME(trunc, pt_truncf(x), pt_trunc(x), x, PT_RULE_SAME)
 SAME(round, pt_rintf(x), pt_rint(x), x, PT_RULE_SAME)
 
-// Rounds to p[0] decimals, or to a power of ten if p[0] is negative: by a rounded product and
-// quotient, as PyTorch does.
+// Rounds to p[0] decimals, or to a power of ten if p[0] is negative. Like PyTorch, it rounds a
+// product and a quotient.
 static double power_of_ten(double exponent) {
     enum { INFINITE = 309 };
     const double size = exponent < 0 ? -exponent : exponent;

@@ -1,4 +1,4 @@
-// Copies to an output of other sizes, whose elements have the same (logical) order.
+// Copies to an output with other sizes, whose elements have the same (logical) order.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/copy.h"

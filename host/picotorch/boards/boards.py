@@ -37,10 +37,10 @@ class Arena:
 
 @dataclass(frozen=True)
 class Emulator:
-    """The emulator for the board, and its arguments.
+    """Name the emulator for the board, and the arguments that start it.
 
-    program: the emulator's program; package: the Debian package that contains it. job_address: the
-    address at which the emulator sees the board's memory for the job.
+    `program` is the emulator's program, and `package` the Debian package that contains it. The emulator
+    sees the board's memory for the job at `job_address`.
     """
 
     program: str

@@ -37,7 +37,7 @@ class Arena:
 
 @dataclass(frozen=True)
 class Emulator:
-    """Name the emulator for the board, and the arguments that start it.
+    """The emulator for the board, and the arguments that start it.
 
     `program` is the emulator's program, and `package` the Debian package that contains it. The emulator
     sees the board's memory for the job at `job_address`.

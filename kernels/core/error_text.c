@@ -6,7 +6,7 @@
 typedef struct writer {
     char *text;
     uint32_t size;   // bytes at text
-    uint32_t length; // of the whole text, with the part that did not fit
+    uint32_t length; // length of the whole text, with the part that did not fit
 } writer;
 
 static void write_text(writer *w, const char *text) {

@@ -16,12 +16,13 @@ void pt_set_up_method(pt_method *m, const pt_method_meta *meta, const pt_memorie
 // Binds pool and planned buffers.
 int pt_bind_memories(pt_method *m, const pt_memories *memories, pt_error *error);
 void pt_clear_planned(const pt_method *m);
-// Checks all instructions; `packs`: they may request memory for packed weights.
+// Checks all instructions. With `packs` the checks may request memory for packed weights.
 int pt_check_calls(pt_method *m, bool packs, pt_error *error);
-// Binds temp memory, after kernels and delegates have requested theirs, and the memory of events.
+// Binds temp memory, after kernels and delegates have requested temp memory, and the memory of
+// events.
 int pt_bind_rest(pt_method *m, const pt_memories *memories, const pt_options *options,
                  pt_error *error);
-// Ends a load with a code: the method is loaded, or all its memories are released.
+// Ends a load with a code: either the method is loaded, or all its memories are released.
 int pt_end_load(pt_method *m, int code);
 // Destroys the delegates that are ready, and releases all memories.
 void pt_release(pt_method *m);
@@ -33,15 +34,15 @@ void pt_update_ready(pt_method *m);
 int pt_report_busy(const pt_method *m, pt_error *error);
 // Reports the error of a check or a run of instruction `index`.
 int pt_report_kernel(const pt_context *c, int code, uint32_t index, pt_error *error);
-// Stores the code that a delegate returned in the error, and returns it: Internal if it is no error
-// code.
+// Stores in the error the code that a delegate returned, and returns the code. If it is no error
+// code, Internal replaces it.
 int pt_set_error_code(pt_error *error, int code);
 // Returns the number of further memories of a memory of `size` bytes, see PT_PROGRAM_LIMIT.
 static inline uint32_t pt_further_memories(uint32_t size) {
     return size > 0 ? (size - 1) / PT_MEMORY_LIMIT : 0;
 }
-// Returns a reference to a position in a memory. Beyond a reference's reach it lies in a further
-// memory; the position behind the last byte, of 0 bytes, may lie anywhere.
+// Returns a reference to a position in a memory. A position beyond a reference's reach lies in a
+// further memory. The position behind the last byte, of 0 bytes, may lie anywhere.
 static inline pt_ref pt_refer(const pt_method *m, uint32_t memory, uint32_t position) {
     uint32_t offset = position % PT_MEMORY_LIMIT, further = m->first_external;
     if (PT_PROGRAM_LIMIT > PT_MEMORY_LIMIT && position > offset) {

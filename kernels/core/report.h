@@ -21,10 +21,10 @@ int pt_report_code(pt_error *error, int code, uint8_t subject,
                    int32_t index PT_TEXT(const char *what));
 int pt_report_sizes(pt_error *error, int code, uint8_t subject, int32_t index, uint32_t requested,
                     uint32_t available PT_TEXT(const char *what));
-// InvalidProgram: a part lies outside the file.
+// Reports InvalidProgram: a part lies outside the file.
 int pt_report_outside(pt_error *error);
 
-// NotFound: a name that no method has.
+// Reports NotFound: no method has the name.
 static inline int pt_report_no_method(pt_error *error) {
     return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_METHOD_NAME, PT_NO_INDEX,
                      "no method has this name; use the name of one of the program's methods");

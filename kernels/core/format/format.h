@@ -4,11 +4,11 @@
 
 #include <picotorch/picotorch.h>
 
-// The functions of picotorch.h on programs and methods, for one format. Their callers have checked
-// the indexes, and that an item is a tensor. A program that only runs a method links pt_format
-// alone.
+// The functions of picotorch.h on programs and methods, for one format. The callers of these
+// functions have checked the indexes, and that an item is a tensor. A program that only runs a
+// method links pt_format alone.
 typedef struct pt_format {
-    uint8_t number; // of its description: PT_FORMAT_...
+    uint8_t number; // number of the format's description: PT_FORMAT_...
     int (*find)(pt_method_meta *meta, const pt_program *program, const char *name, uint32_t length,
                 pt_error *error);
     // Counts instructions, or arguments of delegates.

@@ -34,7 +34,7 @@ int pt_open(pt_program *p, const void *data, uint32_t size, pt_verification veri
     return last->open(p, data, size, verification, error);
 }
 
-// ---- which method
+// ---- finding a method
 
 uint32_t pt_program_methods(const pt_program *p) {
     pt_reader r = pt_program_reader(p);
@@ -58,7 +58,7 @@ pt_text pt_method_meta_name(const pt_method_meta *meta) {
     return pt_describe(meta->program)->name(meta);
 }
 
-// ---- how many there are
+// ---- numbers of items
 
 uint32_t pt_method_meta_count(const pt_method_meta *meta, pt_section what) {
     pt_reader r = pt_program_reader(meta->program);
@@ -74,7 +74,7 @@ uint32_t pt_method_meta_count(const pt_method_meta *meta, pt_section what) {
         return pt_length(&r, meta->operators);
     case PT_DELEGATES:
         return pt_length(&r, meta->delegates);
-    case PT_PLANNED_BUFFERS: // the file's first is reserved
+    case PT_PLANNED_BUFFERS: // the first buffer of the file is reserved
         n = pt_length(&r, meta->planned);
         return n ? n - 1 : 0;
     default:

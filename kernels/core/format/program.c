@@ -32,7 +32,7 @@ static int pte_program_read_header(pt_program *p, pt_error *error) {
                                (uint32_t)(tables < 8 || tables > p->size ? tables : base), p->size,
                                "the header claims more than the file has");
     }
-    if (base && base < tables) { // constants would lie over them
+    if (base && base < tables) { // constants would lie over the tables
         return pte_program_bad(error, PT_SUBJECT_NONE, PT_NO_INDEX,
                                "its segments begin in its tables");
     }

@@ -9,13 +9,14 @@ static inline pt_reader pt_program_reader(const pt_program *p) {
     return (pt_reader){p->data, p->tables, false};
 }
 
-// Adds the offset of segment i to *position, for either format; returns false if the segment does
+// Adds the offset of segment i to *position, for either format. Returns false if the segment does
 // not lie in the `rest` bytes from there on.
 bool pt_segment_at(pt_reader *r, uint32_t segments, uint32_t i, uint32_t rest, uint32_t *position,
                    uint32_t *size);
-// InvalidArgument for a file that is not aligned to 8, NotSupported above 128 MiB.
+// Checks address and size of a file: InvalidArgument if the address is not aligned to 8,
+// NotSupported above 128 MiB.
 int pt_check_file(const void *data, uint32_t size, uint8_t subject, pt_error *error);
-// The same for a file of at most PT_PROGRAM_LIMIT bytes.
+// Checks a file as pt_check_file does, but accepts up to PT_PROGRAM_LIMIT bytes.
 static inline int pt_check_large_file(const void *data, uint32_t size, uint8_t subject,
                                       pt_error *error) {
     bool is_large = size > PT_MEMORY_LIMIT && size <= PT_PROGRAM_LIMIT;
@@ -24,8 +25,8 @@ static inline int pt_check_large_file(const void *data, uint32_t size, uint8_t s
 // Sets the position in the file of constant `index`, which has `size` bytes.
 int pt_find_constant(const pt_program *p, pt_reader *r, uint32_t index, uint32_t size,
                      uint32_t *position, pt_error *error);
-// The same for the initial value of a mutable buffer: item `index` of entry `entry` of the mutable
-// data segments.
+// Sets the position in the file of the initial value of a mutable buffer: item `index` of entry
+// `entry` of the mutable data segments.
 int pt_find_initial_value(const pt_program *p, pt_reader *r, uint32_t entry, uint32_t index,
                           uint32_t size, uint32_t *position, pt_error *error);
 // Finds the bytes of segment `index`, for `subject` number `of`.
@@ -43,15 +44,15 @@ int pt_find_attribute(const pt_method_meta *meta, const char *name, uint32_t len
 // The fields of a tensor's table and of its extra table, and the values that follow from them.
 typedef struct pt_tensor_table {
     uint32_t storage_offset;
-    uint32_t sizes; // positions
+    uint32_t sizes; // positions of the vectors
     uint32_t dim_order;
-    uint32_t constant; // index of its data
+    uint32_t constant; // index of the tensor's data
     uint32_t allocation;
     uint32_t extra;
-    uint32_t nbytes; // of its elements: 0 with a size of 0
+    uint32_t nbytes; // bytes of the elements: 0 with a size of 0
     uint8_t dtype;
     uint8_t dynamism;
-    uint8_t location; // of its data, or initial value
+    uint8_t location; // location of the data, or of the initial value
     uint8_t flags;    // rank and PT_VALUE_CONTIGUOUS
 } pt_tensor_table;
 
@@ -63,15 +64,15 @@ typedef struct pt_tensor_layout {
 // A walk over the values of a method and their tensors.
 typedef struct pt_values {
     uint32_t first; // position of the first offset to an EValue
-    uint32_t n;     // values
+    uint32_t n;     // number of values
     pt_pair_layout evalue;
     pt_tensor_layout tensor;
     pt_tensor_layout other_tensor;
 } pt_values;
 
 void pt_start_values(pt_values *values, pt_reader *r, const pt_method_meta *meta);
-// Checks the vtable of the EValue at a position and stores it; returns 0 if it lies outside the
-// file.
+// Checks the vtable of the EValue at a position and stores the vtable. Returns 0 if the EValue lies
+// outside the file.
 uint32_t pt_find_evalue_layout(pt_reader *r, pt_values *values, uint32_t position);
 
 static inline __attribute__((always_inline)) bool
@@ -87,8 +88,8 @@ static inline __attribute__((always_inline)) uint32_t pt_target_of(pt_reader *r,
     return offset ? pt_offset_to(r, position, pt_read_u32(r->data + position)) : 0;
 }
 
-// Returns the position of the EValue of an existing value i, and its type; 0 if it lies outside the
-// file.
+// Returns the position of the EValue of an existing value i, and its type; 0 if the EValue lies
+// outside the file.
 static inline __attribute__((always_inline)) uint32_t pt_read_value(pt_reader *r, pt_values *values,
                                                                     uint32_t i, uint32_t *type) {
     uint32_t entry = values->first + 4 * i, position = entry + pt_read_u32(r->data + entry);
@@ -100,7 +101,7 @@ static inline __attribute__((always_inline)) uint32_t pt_read_value(pt_reader *r
     return position;
 }
 
-// Returns the position of the table of the EValue at a position, which was the last one read.
+// Returns the position of the table of the EValue at a position. This EValue was the last one read.
 static inline uint32_t pt_value_member(pt_reader *r, const pt_values *values, uint32_t position) {
     return pt_target_of(r, position, values->evalue.at[PT_SLOT_EVALUE_VAL]);
 }
@@ -120,19 +121,21 @@ static inline uint32_t pt_tensor_at(pt_reader *r, pt_values *values, uint32_t i)
 int pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position, pt_tensor_table *t,
                    pt_error *error);
 // Computes flags and bytes from sizes, dim order and dtype. InvalidProgram for a dim order that is
-// no permutation of the dims, for a negative size, and for too many bytes: the product of all sizes
-// but those of 0 is limited to PT_PROGRAM_LIMIT bytes and, unless the tensor is a constant, to
-// PT_MEMORY_LIMIT elements. NotSupported for more than 16 dims and for a dtype without whole bytes.
+// no permutation of the dims, and for a negative size. InvalidProgram, too, for too many bytes: the
+// product of all sizes but those of 0 is limited to PT_PROGRAM_LIMIT bytes and, unless the tensor
+// is a constant, to PT_MEMORY_LIMIT elements. NotSupported for more than 16 dims and for a dtype
+// without whole bytes.
 int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error);
-// The same for at most 16 sizes, and a dim order of the same length.
+// Computes flags and bytes as pt_measure_tensor does, for at most 16 sizes and a dim order of the
+// same length.
 int pt_measure(uint32_t rank, const uint8_t *sizes, const uint8_t *dim_order, uint8_t dtype,
                uint8_t *flags, uint32_t *nbytes, pt_error *error);
 // Returns the position of the fully qualified name in a tensor's extra table; 0 if there is none.
 uint32_t pt_name_position(pt_reader *r, uint32_t extra);
-// Reads instruction number `next` of the chain that a walk is in.
+// Reads instruction number `next` of the current chain of a walk.
 void pt_read_instruction(pt_reader *r, pt_instruction_walk *walk);
-// Returns the alignment that data misses: 8 for elements of 8 bytes or more at no multiple of 8, 4
-// for other data at no multiple of 4; else 0.
+// Returns the alignment that the position of data misses: 8 for elements of 8 bytes or more at no
+// multiple of 8, 4 for other data at no multiple of 4; else 0.
 static inline uint32_t pt_misplaced(uint32_t position, uint8_t dtype) {
     if (position & 3) {
         return 4;

@@ -4,7 +4,7 @@
 #include "core/report.h"
 #include <string.h>
 
-enum { MAX_VISITS = 1 << 20 }; // keys that all searches of one load look at
+enum { MAX_VISITS = 1 << 20 }; // most keys that all searches of one load look at
 
 static pt_reader reader_of(const pt_data *file) {
     return (pt_reader){file->data, file->tables, false};
@@ -23,7 +23,7 @@ static int ptd_outside(pt_error *error) {
 typedef struct header {
     int64_t tables; // where the FlatBuffer begins
     int64_t tables_size;
-    int64_t base; // of the segments
+    int64_t base; // where the segments begin
     int64_t segments_size;
 } header;
 
@@ -242,7 +242,7 @@ int pt_data_tensor(const pt_data *file, uint32_t i, pt_tensor_info *info, pt_err
 
 pt_data_search pt_data_search_start(pt_data *const *files, uint32_t n_files) {
     for (uint32_t i = 0; i < n_files; i++) {
-        files[i]->next = 0; // a key that a file has twice leads to the same data each time
+        files[i]->next = 0; // a key that occurs twice in a file leads to the same data each time
     }
     return (pt_data_search){files, n_files, 0, 0};
 }

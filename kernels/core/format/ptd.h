@@ -4,8 +4,8 @@
 
 #include "core/format/program.h"
 
-// A search for the tensors of one load, or of one reset: together they look at a bounded number of
-// keys, and copy a bounded number of bytes.
+// A search for the tensors of one load, or of one reset. The number of keys it looks at and the
+// number of bytes it copies are bounded, for all tensors together.
 typedef struct pt_data_search {
     pt_data *const *files;
     uint32_t n_files;

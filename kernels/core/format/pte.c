@@ -13,7 +13,7 @@ static int pte_no_such(pt_error *error, uint8_t subject, uint32_t index) {
                      "does not exist; count from 0");
 }
 
-// ---- which method
+// ---- finding a method
 
 static void read_meta(pt_method_meta *meta, const pt_program *p, pt_reader *r, uint32_t index) {
     uint32_t position = pt_table_item(r, p->plans, index);
@@ -58,7 +58,7 @@ static pt_text pte_name_of(const pt_method_meta *meta) {
     return pt_text_at(&r, pt_follow_slot(&r, meta->position, PT_SLOT_EXECUTION_PLAN_NAME));
 }
 
-// ---- how many there are
+// ---- numbers of items
 
 static uint32_t instructions_of(const pt_method_meta *meta, pt_reader *r, uint32_t chain) {
     return pt_follow_slot(r, pt_table_item(r, meta->chains, chain), PT_SLOT_CHAIN_INSTRUCTIONS);
@@ -90,7 +90,7 @@ static uint32_t pte_count(const pt_method_meta *meta, pt_section what) {
 // ---- values
 
 static void read_number(pt_reader *r, pt_table *member, pt_evalue *item) {
-    // all of them have slot 0
+    // the table of each type has its number in slot 0
     item->number.type = item->type;
     item->number.as.i =
         item->type == PT_TYPE_BOOL ? pt_field_u8(r, member, 0) != 0 : pt_field_i64(r, member, 0);
@@ -346,14 +346,14 @@ static int32_t pte_walk_view(const pt_instruction_walk *w) {
         number < 0 || !(pt_operator_traits((uint32_t)number, &n_args) & PT_HAS_VIEW)) {
         return -1;
     }
-    // the program may repeat it behind them
+    // the program may repeat the view behind the arguments
     return n_args > 0 && n_args <= w->n_args ? pte_walk_argument(w, n_args - 1) : -1;
 }
 
 static bool begins(const void *data, uint32_t size) {
     (void)data;
     (void)size;
-    return true; // any other kind is refused as this one
+    return true; // opening rejects files of any other kind
 }
 
 const pt_format pt_pte_format = {

@@ -1,4 +1,4 @@
-// Functions on .pte files that loading uses.
+// Functions for .pte files that loading uses.
 #ifndef PT_CORE_PTE_H
 #define PT_CORE_PTE_H
 

@@ -103,14 +103,15 @@ typedef struct walk {
     const pt_program *ptm;
     const pt_ptm_method *method;
     const pt_method_record *record;
-    const pt_value *values; // n_records
-    pt_ref first_value;     // of the first
+    const pt_value *values; // n_records records
+    pt_ref first_value;     // reference to the first record
     uint32_t n_planned;
     uint32_t tables;
     uint64_t copied;   // bytes of initial values
-    uint32_t size_end; // of the dynamic tensors' sizes so far, in what is copied to the pool
+    uint32_t size_end; // end of the sizes of the dynamic tensors checked so far, in the bytes that
+                       // are copied to the pool
     pt_error *error;
-    const pt_value *measured[MEASURED]; // static tensors, and their bytes
+    const pt_value *measured[MEASURED]; // static tensors whose bytes were computed
     uint32_t bytes[MEASURED];
     uint32_t looked; // counts records, instructions and items, which may overlap
 } walk;
@@ -277,7 +278,8 @@ static int ptm_measure(walk *w, const pt_value *value, uint32_t *max) {
                : ptm_bad(w->error, PT_SUBJECT_VALUE, value->index, "has dims in another order");
 }
 
-// Many tensors have the shape of an earlier one: equal sizes are stored once.
+// Checks a tensor. Many tensors have the shape of an earlier one, since equal sizes are stored
+// once.
 static int ptm_check_tensor(walk *w, const pt_value *value) {
     uint32_t i = (value->sizes ^ value->sizes >> 3) % MEASURED, bytes;
     const pt_value *one = w->measured[i];
@@ -328,7 +330,7 @@ static bool ptm_is_constant(walk *w, const pt_value *value) {
     case PT_TYPE_BOOL:
     case PT_TYPE_DOUBLE:
         return is_constant;
-    case PT_TYPE_STRING: // with a zero behind it
+    case PT_TYPE_STRING: // a zero follows the string
         return is_constant && is_table(w, value->data, n + 1) &&
                ((const char *)ptm_at(w, pt_offset_of(value->data)))[n] == 0;
     case PT_TYPE_BOOL_LIST:
@@ -400,7 +402,7 @@ static int check_instruction(walk *w, uint32_t i, const pt_instruction *instruct
                            "has an argument that is not a value");
         }
         if (arg && value->type >= PT_VALUE_OTHER + PT_TYPE_INT_LIST && !may_look(w, value->sizes)) {
-            return refuse_many(w); // each call looks at its lists
+            return refuse_many(w); // each call reads the items of its lists
         }
         if (arg && is_left_out(value) && !is_packed(w, i)) {
             return ptm_bad(w->error, PT_SUBJECT_INSTRUCTION, i, "needs weights that are left out");
@@ -462,9 +464,9 @@ static int check_instructions(walk *w) {
     return has_jumps ? check_jumps(w) : PT_ERROR_OK;
 }
 
-// ---- the rest
+// ---- names, initial values, idle scratch
 
-// Names are sorted by value, one for each value.
+// Checks the names: they are sorted by value, with one name for each value.
 static ONCE int check_names(const walk *w) {
     const void *items;
     uint32_t n = pt_vector(w->ptm, w->method->attributes, &items);

@@ -35,36 +35,37 @@ typedef struct pt_ptm_header {
     uint32_t magic;
     uint32_t size;         // bytes
     uint32_t records;      // bytes before the data
-    uint32_t sums[2];      // of the fields from `operators` on
-    uint32_t data_sums[2]; // of the data
-    uint16_t operators;    // known to the writer: operator numbers are below this
-    uint8_t core;          // whose kernels packed: PT_CORE_..., PT_PTM_OWN_CORE
+    uint32_t sums[2];      // checksums of the fields from `operators` on
+    uint32_t data_sums[2]; // checksums of the data
+    uint16_t operators;    // operators known to the writer: operator numbers are below this
+    uint8_t core;          // the core whose kernels packed: PT_CORE_..., PT_PTM_OWN_CORE
     uint8_t n_methods;
-} pt_ptm_header; // then a vector of positions: of a pt_ptm_method each
+} pt_ptm_header; // then a vector: the position of each pt_ptm_method
 
 typedef struct pt_ptm_method {
-    uint32_t name;       // vector of characters
-    uint32_t record;     // its pt_method_record
-    uint32_t n_records;  // pt_value: tensors first, then constants
-    uint32_t values;     // how many there are, at most 65535, as a vector without items
-    uint32_t inputs;     // vector of indexes of values
-    uint32_t outputs;    // the same
-    uint32_t operators;  // vector of their numbers
-    uint32_t planned;    // vector of int64_t: bytes; the first is reserved
-    uint32_t attributes; // vector of pt_ptm_attribute, sorted by value
-    uint32_t initial;    // vector of pt_ptm_initial
+    uint32_t name;       // position of a vector of characters
+    uint32_t record;     // position of the pt_method_record
+    uint32_t n_records;  // number of pt_value records: tensors first, then constants
+    uint32_t values;     // number of values, at most 65535, as a vector without items
+    uint32_t inputs;     // position of a vector of indexes of values
+    uint32_t outputs;    // position of a vector of indexes of values
+    uint32_t operators;  // position of a vector of operator numbers
+    uint32_t planned;    // position of a vector of int64_t: the bytes of each buffer; the first is
+                         // reserved
+    uint32_t attributes; // position of a vector of pt_ptm_attribute, sorted by value
+    uint32_t initial;    // position of a vector of pt_ptm_initial
     uint32_t changing;   // position of the bytes that are copied to the pool
     uint32_t changing_bytes;
-    uint32_t n_external;   // memories of tensors outside the planned memory
+    uint32_t n_external;   // number of memories of tensors outside the planned memory
     uint32_t idle_scratch; // position of the pt_idle_scratch of each instruction; 0 for none
 } pt_ptm_method;
 
 typedef struct pt_ptm_attribute {
-    uint32_t name; // vector of characters
+    uint32_t name; // position of a vector of characters
     uint32_t value;
 } pt_ptm_attribute;
 
-enum { PT_PTM_ZEROS = 0 }; // in place of a position
+enum { PT_PTM_ZEROS = 0 }; // a `position` of initial bytes that are all 0
 
 // Initial bytes of planned memory that the method reads before it writes them. An entry may overlap
 // an earlier one.

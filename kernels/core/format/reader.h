@@ -54,11 +54,11 @@ typedef struct pt_reader {
     bool bad;
 } pt_reader;
 
-// An open table: its vtable is looked up once for several fields.
+// An open table. Its vtable is looked up once for several fields.
 typedef struct pt_table {
     uint32_t position;
     uint32_t vtable;
-    uint32_t n_slots; // that the vtable has
+    uint32_t n_slots; // number of slots of the vtable
 } pt_table;
 
 inline uint32_t pt_bad(pt_reader *r) {
@@ -117,7 +117,7 @@ inline uint32_t pt_field_follow(pt_reader *r, const pt_table *t, uint32_t slot) 
     return position ? pt_follow(r, position) : 0;
 }
 
-// Also reads a u64: a negative value is above any limit.
+// Reads an i64. Also reads a u64: a negative result then stands for a value above any limit.
 int64_t pt_field_i64(pt_reader *r, const pt_table *t, uint32_t slot);
 // Follows the offset in a field of the table at a position.
 uint32_t pt_follow_slot(pt_reader *r, uint32_t table, uint32_t slot);
@@ -129,7 +129,7 @@ inline uint32_t pt_length(pt_reader *r, uint32_t vector) {
 
 // Returns the position of item i, of `size` bytes, which lies in the file.
 uint32_t pt_evalue_at(pt_reader *r, uint32_t vector, uint32_t i, uint32_t size);
-// Item i of a vector of i32, or of offsets to tables.
+// Return item i of a vector of i32, or of offsets to tables.
 int32_t pt_i32_item(pt_reader *r, uint32_t vector, uint32_t i);
 uint32_t pt_table_item(pt_reader *r, uint32_t vector, uint32_t i);
 

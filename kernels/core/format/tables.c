@@ -4,12 +4,14 @@
 #include "core/report.h"
 #include <string.h>
 
-// ---- tables, many of which have one vtable
+// ---- tables, many of which share a vtable
 
-// A letter for each slot: b a byte, i 32 bits, o an offset, - a slot that is not read.
+// Each string has a letter for each slot: b a byte, i 32 bits, o an offset, - a slot that is not
+// read.
 static const char union_kinds[] = "bo", tensor_kinds[] = "bioo-io-bo", call_kinds[] = "ii";
 
-// Checks the vtable of the table at a position, and where its fields lie: `at` gets their offsets.
+// Checks the vtable of the table at a position, and that its fields lie in the file. `at` gets the
+// offsets of the fields.
 static uint32_t find_layout(pt_reader *r, pt_layout *l, uint16_t *at, const char *kinds,
                             uint32_t position) {
     pt_table t = pt_table_at(r, position);
@@ -38,7 +40,7 @@ static inline uint32_t tables_open(pt_reader *r, pt_pair_layout *l, const char *
                : find_layout(r, &l->table, l->at, kinds, position);
 }
 
-// Fields of a table by their offset in it.
+// Return a field of a table by its offset in the table.
 static inline uint8_t byte_of(const pt_reader *r, uint32_t table, uint32_t offset) {
     return offset ? r->data[table + offset] : 0;
 }
@@ -151,7 +153,7 @@ int pt_measure_tensor(pt_reader *r, pt_tensor_table *t, pt_error *error) {
 
 int pt_read_tensor(pt_reader *r, pt_values *values, uint32_t position, pt_tensor_table *t,
                    pt_error *error) {
-    // constants and other tensors alternate
+    // constants and other tensors alternate, so both layouts are kept
     pt_tensor_layout *l = &values->tensor;
     if (pt_has_layout(r, &values->other_tensor.table, position)) {
         l = &values->other_tensor;
@@ -187,7 +189,7 @@ void pt_read_instruction(pt_reader *r, pt_instruction_walk *w) {
     uint8_t kind = byte_of(r, at, w->instruction.at[PT_SLOT_INSTRUCTION_INSTR_ARGS_TYPE]);
     bool is_call = kind == PT_INSTRUCTION_KERNEL_CALL || kind == PT_INSTRUCTION_DELEGATE_CALL;
     at = pt_target_of(r, at, w->instruction.at[PT_SLOT_INSTRUCTION_INSTR_ARGS]);
-    // in every kind slot 0 is an i32, slot 1 another i32 or the arguments
+    // in an instruction of any kind slot 0 is an i32, and slot 1 another i32 or the arguments
     at = at ? tables_open(r, &w->call, call_kinds, at) : 0;
     w->target = at ? (int32_t)word_of(r, at, w->call.at[0]) : 0;
     w->other = at && !is_call ? (int32_t)word_of(r, at, w->call.at[1]) : 0;

@@ -1,8 +1,8 @@
-// The structure of a FlatBuffer, checked against the schema before anything else reads it: every
-// field, vtable, vector and string lies inside the file, tables and vectors at a multiple of 4,
-// every union has a member of the schema. The number of visits is bounded by the size of the file:
-// tables and vectors count at each reference, so a small file can make neither this check nor a
-// later reader slow.
+// Checks the structure of a FlatBuffer against the schema before anything else reads it. Every
+// field, vtable, vector and string lies inside the file, tables and vectors lie at a multiple of 4,
+// and every union has a member of the schema. The number of visits is bounded by the size of the
+// file. Tables and vectors count at each reference, so a small file can make neither this check nor
+// a later reader slow.
 //
 // The table size in a vtable is not checked: flatbuffers' Python builder, with which ExecuTorch
 // writes, lets tables of different sizes share a vtable.
@@ -11,12 +11,12 @@
 
 enum {
     FIELD_SKIP,
-    FIELD_SCALAR, // of: bytes
+    FIELD_SCALAR, // `of` is the number of bytes
     FIELD_STRING,
-    FIELD_VECTOR, // of: bytes of an element
-    FIELD_TABLE,  // of: where the table begins
-    FIELD_TABLES, // of: where the table begins
-    FIELD_UNION,  // of: number of the union; the slot before it has the type
+    FIELD_VECTOR, // `of` is the number of bytes of an element
+    FIELD_TABLE,  // `of` is the start of the table in `fields`
+    FIELD_TABLES, // `of` is the start of the table in `fields`
+    FIELD_UNION,  // `of` is the number of the union; the slot before it has the type
 };
 
 typedef struct schema_field {
@@ -25,7 +25,7 @@ typedef struct schema_field {
 } schema_field;
 
 typedef struct schema_union {
-    const uint8_t *members; // where their tables begin, of type 1 on
+    const uint8_t *members; // the starts of their tables in `fields`, from type 1 on
     uint32_t n_members;
 } schema_union;
 
@@ -34,11 +34,13 @@ typedef struct schema_union {
 typedef struct verifier {
     const uint8_t *data;
     uint32_t size;
-    uint32_t visits;   // left, of tables and of each 4 bytes of a vector
-    uint32_t position; // of the first fault
+    uint32_t visits;   // visits that are left: a visit for each table, and for each 4 bytes of a
+                       // vector
+    uint32_t position; // position of the first fault
 } verifier;
 
-// True when `length` bytes at `position` are inside, and `position` is a multiple of `alignment`.
+// True if `length` bytes at `position` lie inside the file, and `position` is a multiple of
+// `alignment`.
 static inline bool inside(verifier *v, uint32_t position, uint32_t length, uint32_t alignment) {
     v->position = position;
     return position <= v->size && length <= v->size - position && (position & (alignment - 1)) == 0;

@@ -1,10 +1,10 @@
-// Checks of instruction records, at load and before dynamic calls, and packing of the weights that
-// they request.
+// Checks instruction records, at load and before dynamic calls, and packs the weights for which the
+// checks request memory.
 #include "core/record.h"
 #include <string.h>
 
-// True for a list of ints in the program beyond the number of items that loading may read. A run
-// sees only lists that loading has read.
+// True for a list of ints in the program with more items than loading may still read. A run sees
+// only lists that loading has read.
 static bool is_long_list(pt_context *c, pt_ref arg) {
     return c->checking != PT_CHECK_RUN && arg >> PT_REF_OFFSET_BITS == PT_MEMORY_PROGRAM &&
            pt_value_type(pt_at(c, arg)) == PT_TYPE_INT_LIST && !pt_charge_list_items(c, arg);
@@ -286,7 +286,7 @@ void pt_pack_weights(pt_context *c, uint32_t position) {
     m->packed = c->packed = pt_make_ref(PT_MEMORY_POOL, position);
     memset(table, 0, size);
     c->pack_at = table + size;
-    (void)pt_check_method(c); // it has passed before
+    (void)pt_check_method(c); // the same check has passed before
     c->pack_at = NULL;
     pt_start(c);
 }

@@ -29,7 +29,7 @@ int pt_bind_memories(pt_method *m, const pt_memories *memories, pt_error *error)
     return PT_ERROR_OK;
 }
 
-// Binds the temp memory, after kernels and delegates have requested theirs.
+// Binds the temp memory, after kernels and delegates have requested temp memory.
 static NOT_INLINED int bind_temp(pt_method *m, const pt_span *temp, pt_error *error) {
     uint32_t needed = m->c.min_scratch;
     if (temp->data) {
@@ -71,7 +71,7 @@ static NOT_INLINED int attach_tracer(pt_method *m, const pt_options *options, pt
     return PT_ERROR_OK;
 }
 
-// ---- checking, and all of it
+// ---- checking, and the whole load
 
 int pt_check_calls(pt_method *m, bool packs, pt_error *error) {
     m->c.packs = packs;

@@ -4,7 +4,7 @@
 #include "core/record.h"
 #include "core/report.h"
 
-// Compares distances: the end of a memory may be the end of the address space, which is 0.
+// Compares distances, since the end of a memory may be the end of the address space, which is 0.
 static bool memories_overlap(const uint8_t *a, uint32_t a_size, const uint8_t *b, uint32_t b_size) {
     return a_size > 0 && b_size > 0 &&
            ((uintptr_t)a - (uintptr_t)b < b_size || (uintptr_t)b - (uintptr_t)a < a_size);
@@ -28,7 +28,7 @@ uint32_t pt_find_overlap(const pt_context *c, const uint8_t *data, uint32_t size
     return is_shared ? PT_MEMORIES : PT_MEMORY_NONE;
 }
 
-// Returns the words of a tensor.
+// Returns the size of a tensor in words.
 static uint32_t words_of(const pt_context *c, pt_ref tensor, const pt_value *value) {
     return (pt_capacity(c, tensor) * pt_element_size(value->type) + 3) / 4;
 }
@@ -40,8 +40,8 @@ static bool share_bytes(const pt_context *c, const pt_value *x, uint32_t x_words
            memories_overlap(pt_at(c, x->data), 4 * x_words, pt_at(c, y->data), 4 * y_words);
 }
 
-// Compares references, before all memories are bound: different memories share no bytes, except
-// further memories of one file.
+// Compares references, since it is called before all memories are bound. Different memories share
+// no bytes, except further memories of one file.
 bool pt_is_apart(const pt_context *c, uint32_t argument, uint32_t n, const pt_ref *args) {
     const pt_value *x = (const pt_value *)(const void *)pt_at(c, args[argument]);
     uint32_t words = words_of(c, args[argument], x);

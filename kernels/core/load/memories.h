@@ -13,7 +13,7 @@ static inline void pt_bind(pt_context *c, uint32_t memory, uint8_t *data, uint32
 int pt_check_address(const pt_span *span, uint8_t subject, int32_t index, pt_error *error);
 // InvalidArgument for a memory that is not aligned to 8.
 int pt_check_alignment(const pt_span *span, uint8_t subject, int32_t index, pt_error *error);
-// Both checks, and InvalidArgument for a constant memory.
+// Makes both checks, and rejects a constant memory (InvalidArgument).
 int pt_check_memory(const pt_span *span, uint8_t subject, int32_t index, pt_error *error);
 // InvalidArgument for a memory that shares bytes with a bound memory.
 int pt_check_memory_apart(const pt_context *c, const pt_span *span, uint8_t subject, int32_t index,

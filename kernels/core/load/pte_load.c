@@ -21,10 +21,10 @@
 enum {
     MAX_VALUES = 65535,
     KERNELS_KEPT = 20,        // numbers of the program's first operators
-    LONGEST_WALK = 1 << 18,   // instructions, of all walks to the destinations of jumps
+    LONGEST_WALK = 1 << 18,   // instructions, for all walks to the destinations of jumps together
     JUMP_ARGUMENTS = 3,       // condition, position and index of the destination
     MOVE_ARGUMENTS = 2,       // source, target
-    MAX_CALL_ARGUMENTS = 254, // of a delegate call: the record counts them in 8 bits
+    MAX_CALL_ARGUMENTS = 254, // most arguments of a delegate call: the record counts them in 8 bits
 };
 
 // Not inlined, so that the stack frames of the steps of a load are not live together.
@@ -40,17 +40,17 @@ typedef struct loader {
     pt_values values;
     uint32_t n_instructions;
     uint32_t n_tensors;
-    uint32_t n_variables; // first the number of writes, then of variables
+    uint32_t n_variables; // first the number of writes to variables, then the number of variables
     uint32_t size_bytes;
     uint64_t list_bytes;
     uint64_t instruction_bytes;
-    uint32_t variable_at; // positions in the pool
+    uint32_t variable_at; // positions of the parts in the pool
     uint32_t size_at;
     uint32_t list_at;
     uint32_t instruction_at;
     bool has_views;
     bool has_jumps;
-    uint32_t near; // for pt_find_value_near
+    uint32_t near; // state of pt_find_value_near
     uint32_t n_kernels;
     uint16_t kernels[KERNELS_KEPT];
 } loader;
@@ -142,8 +142,8 @@ static int add_list_bytes(loader *l, uint32_t items) {
     return PT_ERROR_OK;
 }
 
-// Returns the position of the items of the list whose EValue is at a position and was the last one
-// read; all lists have their items in one slot.
+// Returns the position of the items of the list whose EValue is at a position. This EValue was the
+// last one read. All lists have their items in one slot.
 static uint32_t pte_load_items_of(loader *l, uint32_t evalue) {
     return pt_follow_slot(&l->r, pt_value_member(&l->r, &l->values, evalue),
                           PT_SLOT_TENSOR_LIST_ITEMS);
@@ -197,7 +197,7 @@ static int count_delegate_call(loader *l, const pt_instruction_walk *w, uint32_t
                          (int32_t)w->index,
                          "has more arguments than there is room for; raise max_arguments");
     }
-    *n = w->n_args + 1; // and the position of the program's list
+    *n = w->n_args + 1; // one more for the position of the program's list
     return count_lists(l, w, w->n_args);
 }
 
@@ -240,7 +240,7 @@ static int count_instruction(loader *l, const pt_instruction_walk *w, uint32_t *
     }
 }
 
-// Counts variables, bytes of lists and of instructions, after checking each.
+// Checks each instruction, and counts variables, bytes of lists and bytes of instructions.
 static NOT_INLINED int pte_load_count(loader *l) {
     pt_instruction_walk w = pt_instruction_walk_start(l->meta);
     while (pt_pte_walk_next(&w)) {
@@ -321,7 +321,7 @@ static int bind_files(loader *l, const pt_memories *memories) {
     return PT_ERROR_OK;
 }
 
-// Binds further memories for the bytes beyond a reference's reach, of memories `first` to below
+// Binds further memories for the bytes beyond a reference's reach, for memories `first` to below
 // `end`.
 static int bind_further(loader *l, uint32_t first, uint32_t end) {
     pt_context *c = l->c;
@@ -449,7 +449,7 @@ static int write_tensor(loader *l, uint32_t index, uint32_t table, pt_value *val
     return l->r.bad ? pte_load_outside(l) : PT_ERROR_OK;
 }
 
-// Writes the tensor records that fit into the pool, and counts all.
+// Writes the tensor records that fit into the pool, and counts all tensors.
 static NOT_INLINED int write_values(loader *l) {
     uint32_t at = l->c->method + (uint32_t)sizeof(pt_method_record);
     uint32_t size = l->c->memory_size[PT_MEMORY_POOL];
@@ -521,8 +521,8 @@ static int count_variable_lists(loader *l, const pt_instruction_walk *w) {
 
 // Writes the records of the variables, and reserves the pool for the lists of ints that contain
 // variables. On entry n_variables counts the writes of all instructions. The indexes are collected
-// in the space of the records, which is larger: an index has 4 bytes, the record of an instruction
-// that writes a variable at least 12.
+// in the space of the records. This space is larger: an index has 4 bytes, and the record of an
+// instruction that writes a variable has at least 12.
 static NOT_INLINED int find_variables(loader *l) {
     uint32_t written = l->n_variables;
     l->n_variables = 0;
@@ -548,7 +548,7 @@ static NOT_INLINED int find_variables(loader *l) {
     return allocate(l);
 }
 
-// Gives each dynamic tensor sizes of its own.
+// Stores sizes for each dynamic tensor, which may change.
 static void put_sizes(loader *l) {
     pt_ref tensor = pt_record_of(l->c)->values;
     for (uint32_t i = 0; l->size_bytes > 0 && i < l->n_tensors; i++) {
@@ -589,7 +589,7 @@ static int item_ref(loader *l, uint32_t type, uint32_t items, uint32_t i, pt_ref
     *ref = 0;
     if (type == PT_TYPE_OPTIONAL_TENSOR_LIST) {
         uint32_t found = PT_TYPE_NULL;
-        if (index >= 0) { // None is -1, or a value of type Null
+        if (index >= 0) { // -1 stands for None, and so does a value of type Null
             PT_TRY(value_type(l, index, &found));
         }
         if (found == PT_TYPE_NULL) {
@@ -659,14 +659,14 @@ static int write_call(loader *l, const pt_instruction_walk *w, pt_instruction *t
     const pt_value *values = (const pt_value *)(const void *)pt_at(l->c, m->values);
     for (pt_ref *ref = to->args, *end = ref + n; ref != end; ref++, index += 4) {
         uint32_t i = pt_read_u32(index);
-        if (i < m->n_values && values[i].index == i) { // a tensor, which needs no other lookup
+        if (i < m->n_values && values[i].index == i) { // a tensor needs no other lookup
             *ref = m->values + i * (uint32_t)(sizeof(pt_value) / 4);
         } else {
             PT_TRY(other_argument_ref(l, (int32_t)i, ref));
         }
     }
     uint32_t type;
-    bool is_repeated = w->n_args > n; // an output that the program repeats
+    bool is_repeated = w->n_args > n; // the program repeats the output
     if (is_repeated && (n == 0 || argument(l, w, n) != argument(l, w, n - 1))) {
         PT_TRY(value_type(l, argument(l, w, n), &type));
     }
@@ -680,7 +680,7 @@ static int write_call(loader *l, const pt_instruction_walk *w, pt_instruction *t
     return PT_ERROR_OK;
 }
 
-// The destination stays an index until the position of every instruction is known.
+// The destination remains an index until the position of every instruction is known.
 static int write_jump(loader *l, const pt_instruction_walk *w, pt_instruction *to) {
     if (w->other < 0 || (uint32_t)w->other > w->length) {
         return pte_load_bad(l, PT_SUBJECT_INSTRUCTION, (uint32_t)w->other,
@@ -754,7 +754,7 @@ static NOT_INLINED int write_instructions(loader *l) {
     return l->has_jumps ? resolve_jumps(l) : PT_ERROR_OK;
 }
 
-// ---- all of the records
+// ---- writing all records
 
 static int place_unplanned(loader *l) {
     uint32_t end = l->m->end_external;
@@ -820,7 +820,7 @@ static NOT_INLINED int write_records(pt_method *m, const pt_memories *memories, 
     return load_records(&l, memories);
 }
 
-// ---- delegates that are ready, packing
+// ---- setting up delegates, packing
 
 static NOT_INLINED int init_delegates(pt_method *m, pt_error *error) {
     uint32_t n = pt_method_meta_count(&m->meta, PT_DELEGATES);
@@ -846,7 +846,7 @@ static int pte_load_pack(pt_method *m, pt_error *error) {
     return PT_ERROR_OK;
 }
 
-// ---- all of it
+// ---- the whole load
 
 static int pte_load(pt_method *m, const pt_memories *memories, const pt_options *options,
                     pt_error *error) {

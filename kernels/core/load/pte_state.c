@@ -12,7 +12,7 @@ int pt_find_planned(const pt_method *m, pt_reader *r, const pt_tensor_table *t, 
     uint32_t memory = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_ID);
     uint32_t offset = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_LOW);
     uint32_t high = pt_field_u32(r, &allocation, PT_SLOT_ALLOCATION_DETAILS_MEMORY_OFFSET_HIGH);
-    bool valid = !high && memory > 0 && memory <= m->n_planned; // 0 is reserved
+    bool valid = !high && memory > 0 && memory <= m->n_planned; // memory 0 is reserved
     memory += PT_MEMORY_PLANNED - 1;
     if (!valid || offset > m->c.memory_size[memory] ||
         t->nbytes > m->c.memory_size[memory] - offset) {
@@ -46,7 +46,7 @@ int pt_put_initial_value(const pt_method *m, pt_data_search *search, pt_reader *
     } else {
         return PT_ERROR_OK;
     }
-    search->copied += t->nbytes;            // no more than 2^31
+    search->copied += t->nbytes;            // at most 2^31 bytes
     if (search->copied > PT_MEMORY_LIMIT) { // many tensors may share one long initial value
         return pt_report(error, PT_ERROR_NOT_SUPPORTED, PT_SUBJECT_VALUE, (int32_t)value,
                          "initial values of more than 128 MiB together");
@@ -63,19 +63,19 @@ static int reset_tensor(pt_method *m, pt_data_search *search, pt_reader *r, pt_v
         const int refused =
             pt_resize_tensor(&m->c, pt_find_value(&m->c, index), t.flags & PT_VALUE_RANK,
                              (const int32_t *)(const void *)(r->data + t.sizes + 4));
-        (void)
-            refused; // a view of fewer elements keeps its sizes until an instruction makes it again
+        (void)refused; // a refused view of fewer elements keeps its sizes until an instruction
+                       // makes it again
     }
     if (!t.allocation || t.nbytes == 0) {
         return PT_ERROR_OK;
     }
-    pt_ref to = 0; // from the program, since a view may lie in a smaller or constant memory
+    pt_ref to = 0; // the program's position, since a view may lie in a smaller or constant memory
     PT_TRY(pt_find_planned(m, r, &t, index, &to, error));
     return pt_put_initial_value(m, search, r, &t, pt_at(&m->c, to), index, error);
 }
 
-// The data files: the memories between planned buffers and external memories, without further
-// memories.
+// Returns the number of data files. They are the memories between planned buffers and external
+// memories, without further memories.
 static uint32_t count_files(const pt_method *m) {
     const uint32_t *size = m->c.memory_size;
     uint32_t first = PT_MEMORY_PLANNED + m->n_planned, end = m->first_external;

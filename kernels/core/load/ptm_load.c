@@ -26,7 +26,7 @@ static void put_initial_values(const pt_method *m) {
     uint32_t n = pt_vector(m->meta.program, pt_ptm_method_of(&m->meta)->initial, &items);
     const pt_ptm_initial *initial = items;
     for (; n > 0; n--, initial++) {
-        if (initial->bytes == 0) { // it may have any position
+        if (initial->bytes == 0) { // an entry of no bytes may have any position
             continue;
         }
         uint8_t *to = pt_at(&m->c, initial->to);
@@ -59,7 +59,7 @@ static int bind_pool(pt_method *m, pt_error *error) {
 
 static void put_changing(const pt_method *m) {
     const pt_ptm_method *method = pt_ptm_method_of(&m->meta);
-    if (method->changing_bytes > 0) { // else there may be no pool
+    if (method->changing_bytes > 0) { // a method without such bytes may have no pool
         memcpy(m->c.memory[PT_MEMORY_POOL], m->meta.program->data + method->changing,
                method->changing_bytes);
     }

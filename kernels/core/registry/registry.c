@@ -1,15 +1,15 @@
 // The table of operators, and the kernels of this build.
 //
-// A build with the kernels of some operators only names its own list in PT_OPERATORS: their lines
-// of operators.def, and in PT_FIRST_OPERATOR the lowest of their numbers. A list without any has
-// PT_NO_OPERATOR instead. The list may define switches of picotorch/config.h, which count in this
-// file: PT_NO_PROGRAMS, PT_NO_PTM, those of the subjects of kernels/extra, and those of the
-// variants of arch/conv_variants.h.
+// A build with only some operators names its own list in PT_OPERATORS. The list has the lines of
+// operators.def for these operators, and defines PT_FIRST_OPERATOR as the lowest of their numbers.
+// A list without any operator has PT_NO_OPERATOR instead. The list may define switches of
+// picotorch/config.h, which count in this file: PT_NO_PROGRAMS, PT_NO_PTM, the switches of the
+// subjects of kernels/extra, and those of the variants of arch/conv_variants.h.
 #ifndef PT_OPERATORS
 #define PT_OPERATORS "operators.def"
 #endif
 
-// Reads the list's switches only; they come before config.h.
+// Reads only the switches of the list, which come before config.h.
 #define PT_OPERATOR(...)
 #define PT_EXTENDED_OPERATOR(...)
 #define PT_EXTRA(...)
@@ -94,7 +94,7 @@ const struct pt_conv_variant *const pt_build_conv_variants[] = {WINOGRAD, POINTW
 
 typedef struct operator_entry {
     const char *name;
-    const char *signature;   // behind its zero: the argument names, separated by spaces
+    const char *signature;   // a zero and the argument names, separated by spaces, follow
     const pt_kernel *kernel; // NULL: not linked
 } operator_entry;
 
@@ -111,7 +111,7 @@ static const operator_entry operators[] = {
 #undef PT_OPERATOR
 };
 
-// Indexes of that table in the order of the names, which is the order of the lines.
+// Indexes of that table in the order of the names, which is the order of the lines of the list.
 static const uint16_t by_name[] = {
 #define PT_OPERATOR(number, name, symbol, signature, arguments) number - PT_FIRST_OPERATOR,
 #define PT_NO_OPERATOR 0,

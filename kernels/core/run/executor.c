@@ -73,7 +73,7 @@ static int call_dynamic(pt_context *c, const pt_instruction *instruction) {
                                 : error;
 }
 
-// The method continues at its instruction, whatever the delegate does to the context.
+// The method continues at this instruction, whatever the delegate does to the context.
 static int executor_call_delegate(pt_context *c) {
     uint32_t index = c->instruction, position = c->position;
     if (!c->call_delegate) {
@@ -85,7 +85,7 @@ static int executor_call_delegate(pt_context *c) {
     return error;
 }
 
-// Runs any instruction but a static call; a jump changes the position.
+// Runs any instruction except a static kernel call. A jump changes the position.
 static int run_other(pt_context *c, const pt_instruction *instruction) {
     const pt_ref *args = instruction->args;
     int error = PT_ERROR_OK;
@@ -113,8 +113,8 @@ static int run_other(pt_context *c, const pt_instruction *instruction) {
     return error;
 }
 
-// Runs a call with the larger of the temp memory and its idle scratch in planned memory. Cold, so
-// that methods without idle scratch do not pay for it.
+// Runs a call with the larger of the temp memory and the call's idle scratch in planned memory. The
+// function is cold, so that methods without idle scratch do not pay for it.
 static __attribute__((noinline, cold)) int call_in_place(pt_context *c,
                                                          const pt_instruction *instruction) {
     const pt_idle_scratch *idle = pt_idle_scratch_of(c);

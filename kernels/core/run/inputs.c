@@ -43,7 +43,7 @@ typedef struct target {
     int32_t index;
     uint32_t value;
     pt_ref ref;
-    pt_tensor_info info; // as the program has it
+    pt_tensor_info info; // the tensor as the program has it
     pt_error *error;
 } target;
 
@@ -83,7 +83,8 @@ static int find_target(target *t) {
         return inputs_refuse_type(t, item.type);
     }
     pt_tensor tensor = pt_get_tensor(&t->m->c, t->ref);
-    if (tensor.flags & PT_VALUE_DYNAMIC) { // its sizes may differ from the sizes in the program
+    if (tensor.flags & PT_VALUE_DYNAMIC) { // the current sizes may differ from the sizes in the
+                                           // program
         PT_TRY(pt_method_meta_evalue(&t->m->meta, PT_VALUES, t->value, NULL, &item, t->error));
         return pt_method_meta_tensor(&t->m->meta, &item, &t->info, t->error);
     }
@@ -167,7 +168,7 @@ static int check_input_memory(const target *t, const pt_input_buffer *buffer, ui
     if (written) {
         PT_TRY(pt_check_memory(data, t->subject, t->index, t->error));
     }
-    while (!written && pt_is_constant_memory(m, shared)) { // it may have further memories
+    while (!written && pt_is_constant_memory(m, shared)) { // the memory may have further memories
         shared = pt_find_overlap(c, data->data, data->size, shared + 1, m->first_external);
     }
     if (data->size < needed) {
@@ -200,7 +201,7 @@ static int set_tensor(target *t, pt_input_buffer *buffer) {
         PT_TRY(resize(t, buffer));
         uint8_t *to =
             buffer->data.size > 0 ? pt_at(c, inputs_record_of(t)->data) : buffer->data.data;
-        if (to != buffer->data.data) { // else the input is written in place
+        if (to != buffer->data.data) { // else the input is already in place
             memmove(to, buffer->data.data, buffer->data.size);
         }
         return PT_ERROR_OK;

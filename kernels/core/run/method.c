@@ -62,10 +62,10 @@ int pt_moved_memory(const pt_method *m, uint32_t memory, pt_error *error) {
                      "again");
 }
 
-// ---- loading and letting go
+// ---- loading and unloading
 
 static int method_call_delegate(pt_context *c, uint32_t position) {
-    pt_method *m = (pt_method *)(void *)c; // its first member
+    pt_method *m = (pt_method *)(void *)c; // the context is the first member of the method
     const pt_instruction *call = pt_instruction_at(c, position);
     m->n_call = (uint8_t)(call->n_args - 1);
     m->temp_used = 0;
@@ -119,7 +119,7 @@ void pt_unload(pt_method *m) {
     }
 }
 
-// ---- inputs and memories that are there
+// ---- inputs and memories that are set
 
 void pt_forget_inputs(pt_method *m) {
     m->missing = (uint16_t)pt_method_meta_count(&m->meta, PT_INPUTS);
@@ -177,7 +177,7 @@ bool pt_is_constant_memory(const pt_method *m, uint32_t memory) {
 
 static int method_report_run(pt_method *m, int code, pt_error *error) {
     const pt_context *c = &m->c;
-    if (m->failed_delegate) { // it has filled the error
+    if (m->failed_delegate) { // the delegate has filled the error
         return code;
     }
     if (code == PT_ERROR_END_OF_METHOD) {
@@ -238,7 +238,7 @@ int pt_seed(pt_method *m, uint32_t seed, pt_error *error) {
 
 void pt_clear_planned(const pt_method *m) {
     for (uint32_t i = PT_MEMORY_PLANNED; i < (uint32_t)PT_MEMORY_PLANNED + m->n_planned; i++) {
-        if (m->c.memory_size[i] > 0) { // one of no bytes may be NULL
+        if (m->c.memory_size[i] > 0) { // a memory of no bytes may be NULL
             memset(m->c.memory[i], 0, m->c.memory_size[i]);
         }
     }

@@ -28,7 +28,7 @@ static int view_tensor(const query *q, pt_ref ref, const char *no_memory, pt_val
     if (view->memory >= m->first_external && !(m->has_memory >> view->memory & 1)) {
         return outputs_refuse(q, PT_ERROR_INVALID_STATE, no_memory);
     }
-    if (view->nbytes == 0) { // it has no memory
+    if (view->nbytes == 0) { // a tensor without bytes has no memory
         view->memory = PT_MEMORY_POOL;
         view->tensor.data = c->memory[PT_MEMORY_POOL];
     }
@@ -57,7 +57,7 @@ static int view_value(const query *q, uint32_t index, const char *no_memory, pt_
                          "is of an unknown type");
     }
     pt_ref variable = item.type <= PT_TYPE_DOUBLE ? pt_find_variable(c, index) : 0;
-    if (variable) { // an instruction writes it
+    if (variable) { // an instruction writes the number
         view->number = pt_get_scalar(c, variable);
         view->type = view->number.type;
     }
@@ -125,7 +125,7 @@ int pt_list_view(const pt_method *m, const pt_evalue *list, uint32_t i, pt_value
     return check_entry(&q, list->type, index, view);
 }
 
-// ---- arguments of the delegate call that runs
+// ---- arguments of the running delegate call
 
 static pt_ref argument_ref(const pt_method *m, uint32_t i) {
     return pt_instruction_at(&m->c, m->c.position)->args[i];
@@ -142,7 +142,7 @@ int pt_argument(const pt_method *m, uint32_t i, pt_value_view *view, pt_error *e
         return view_tensor(&q, ref, "has no memory", view);
     }
     const uint8_t *vector =
-        pt_at(c, argument_ref(m, m->n_call)); // of value indexes, in the program
+        pt_at(c, argument_ref(m, m->n_call)); // the program's vector of value indexes
     return view_value(&q, pt_read_u32(vector + 4 + 4 * i), "has no memory", view);
 }
 

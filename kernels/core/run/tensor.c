@@ -48,7 +48,7 @@ uint32_t pt_nbytes(const pt_tensor *t) {
 }
 
 uint32_t pt_element_size(uint8_t dtype) {
-    // Bytes by ScalarType, 0 where the schema has no type of whole bytes
+    // Bytes by ScalarType, 0 for a type without whole bytes
     static const uint8_t bytes[] = {
         [PT_DTYPE_BYTE] = 1,
         [PT_DTYPE_CHAR] = 1,
@@ -132,7 +132,7 @@ static const pt_value *tensor_record(const pt_context *c, pt_ref arg) {
 }
 
 // True for at most `bound` elements and no negative size. Beside a size of 0 the product of the
-// others is limited as for a static tensor, so that products stay in int32.
+// other sizes is limited as for a static tensor, so that products stay in int32.
 static bool is_within(uint32_t bound, uint32_t rank, const int32_t *sizes) {
     uint64_t n = 1;
     bool empty = false;

@@ -25,8 +25,8 @@ static uint64_t time_of(pt_context *c, uint64_t (*clock)(void), uint64_t mask) {
     return min;
 }
 
-// Measures the extra time of N traced instructions: the difference to an execution without
-// instructions, in which the rest cancels out.
+// Measures the extra time of N traced instructions. It is the difference to an execution without
+// instructions, in which the other costs cancel out.
 static uint32_t overhead(uint64_t (*clock)(void), uint64_t mask) {
     idle pool;
     pt_event events[N + 1];

@@ -17,8 +17,8 @@ static void unplanned_limit(const pt_context *c, pt_ref view, uint32_t max) {
     sizes[-1] = sizes[-1] < max ? sizes[-1] : max;
 }
 
-// A static view may be as large as the bound of a dynamic source, which only planned memory
-// provides.
+// Gives a view the memory of its source. A static view may be as large as the bound of a dynamic
+// source; only planned memory has the bytes for it.
 static int share(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
     const pt_value *source = unplanned_record(c, from);
     pt_value *view = unplanned_record(c, to);
@@ -60,7 +60,7 @@ static int clear(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
 
 static int confirm(pt_context *c, pt_ref from, pt_ref to, uint32_t external) {
     (void)external;
-    // no data: unplanned views of themselves, of each other, or of a later view
+    // a source without data is a view of itself, of a view of it, or of a later view
     bool has_data = unplanned_record(c, from)->data != 0 || pt_capacity(c, to) == 0;
     return has_data && unplanned_record(c, from)->data == unplanned_record(c, to)->data
                ? PT_ERROR_OK

@@ -1,6 +1,6 @@
 // Reads a kernel's arguments: scalars and lists in the program, in records of the pool if they
-// change, or in a .ptm file. The loader has verified the program, and pt_check_instruction the
-// kinds, so these functions check nothing.
+// change, or in a .ptm file. These functions check nothing: the loader has verified the program,
+// and pt_check_instruction the kinds of the arguments.
 #include "core/format/reader.h"
 #include "core/record.h"
 #include <string.h>
@@ -27,7 +27,7 @@ static double read_f64(const uint8_t *p) {
     return u.value;
 }
 
-// The value of an int or bool.
+// Returns the value of an int or bool.
 static int64_t int_of(const uint8_t *evalue) {
     if (pt_value_type(evalue) == PT_TYPE_BOOL) {
         const uint8_t *p = union_field(evalue, PT_SLOT_BOOL_BOOL_VAL);
@@ -150,7 +150,7 @@ int64_t pt_list_index(const pt_context *c, pt_ref arg, uint32_t i) {
     return read_i64(values_items_of(pt_at(c, arg)) + 4 + 8 * (size_t)i);
 }
 
-// The program's vector of EValue.
+// Returns the program's vector of EValue.
 static inline const uint8_t *values_of(const pt_context *c) {
     return pt_at(c, pt_record_of(c)->program_values);
 }

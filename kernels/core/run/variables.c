@@ -70,7 +70,7 @@ uint32_t pt_sort(uint32_t *items, uint32_t n) {
     return kept;
 }
 
-// The EValue of index `index`; NULL when there is none.
+// Returns the EValue of index `index`; NULL if there is none.
 static const uint8_t *evalue_at(const pt_context *c, uint32_t index) {
     const uint8_t *values = pt_at(c, pt_record_of(c)->program_values);
     const uint8_t *entry = values + 4 + 4 * (size_t)index;

@@ -63,10 +63,10 @@ typedef struct pt_event {
 
 // Counts the ticks of each instruction, failed ones too.
 typedef struct pt_tracer {
-    pt_event *events; // [0]: the end of the loop, once an execution; [1 + i]: instruction i, and
-                      // the loop around it; NULL: no tracing
+    pt_event *events; // [0]: the end of the loop, once an execution; [1 + i]: instruction i and the
+                      // loop around it; NULL: no tracing
     uint64_t (*clock)(void);
-    uint64_t mask;     // of the bits that the clock has
+    uint64_t mask;     // the bits of the clock
     uint64_t last;     // when the last instruction ended
     uint32_t overhead; // ticks of tracing itself, for each call
     uint32_t random;   // state of pt_random; stored here in place of padding
@@ -80,14 +80,14 @@ typedef struct pt_idle_scratch {
     uint32_t bytes;
 } pt_idle_scratch;
 
-// Maximum number of items of lists of ints that loading reads, of all instructions together: many
-// may refer to one long list.
+// Maximum number of items of lists of ints that loading reads, all instructions together: many
+// instructions may refer to one long list.
 enum { PT_MAX_LIST_ITEMS = 1 << 20 };
 
 // The meaning of sizes and variables while a kernel's check runs.
 enum {
     PT_CHECK_STATIC, // sizes and numbers never change
-    PT_CHECK_BOUNDS, // sizes are upper bounds, variables have no value yet: the check requests
+    PT_CHECK_BOUNDS, // sizes are upper bounds, and variables have no value yet: the check requests
                      // scratch
     PT_CHECK_RUN,    // sizes and numbers of the run that follows
 };
@@ -134,20 +134,21 @@ typedef struct pt_context {
     uint8_t *scratch;     // the temp memory, aligned to 8; undefined contents
     uint32_t scratch_size;
     uint32_t scratch_needed;    // maximum requested by a check, beyond idle scratch
-    uint32_t min_scratch;       // the same, of kernels that cannot run without
+    uint32_t min_scratch;       // maximum that kernels cannot do without, beyond idle scratch
     uint32_t preferred_scratch; // maximum preferred by a check, beyond idle scratch
-    uint32_t list_items;        // of lists of ints that loading has read
+    uint32_t list_items;        // items of lists of ints that loading has read
     uint8_t checking;           // PT_CHECK_...
     bool packs;                 // checks may request memory for packed weights
     bool is_static;             // the method has no dynamic tensors and no variables
-    uint8_t core;               // PT_CORE_...: the core to pack for; on a board its own
-    uint32_t packed_needed;     // bytes that checks requested together, or that are left
+    uint8_t core;               // PT_CORE_...: the core to pack for; on a board the board's core
+    uint32_t packed_needed;     // bytes that the checks requested together; while packing, the
+                                // bytes that are left
     uint8_t *pack_at;           // where the next check packs; NULL while checks only request
     pt_ref packed;              // a copy of pt_method_record.packed
 #if PT_HAS_ANY_CORE
     uint32_t replaced; // see pt_note_use: a bit for each argument
     bool uses_plain;
-    uint8_t conv_variants;   // that speed up convolutions on DSP cores: 1 <<
+    uint8_t conv_variants;   // variants that speed up convolutions on DSP cores: 1 <<
                              // PT_VARIANT_...
     uint8_t preferring_core; // PT_CORE_...: the core whose preferred scratch is reported
     uint8_t *unpacked; // memory for weights that runs unpack once, at a multiple of 8, or NULL
@@ -156,10 +157,10 @@ typedef struct pt_context {
     uint8_t *records;     // the pool, or a .ptm file
     uint32_t method;      // offset of the pt_method_record there
     uint32_t instruction; // index of the next instruction
-    uint32_t position;    // its offset there
+    uint32_t position;    // offset of the next instruction there
     uint32_t failed;      // index of the instruction at which a run ended last
-    int32_t argument;     // the argument that a check refused for its kind, or -1
-    const char *reason;   // why the last check or run failed: static text
+    int32_t argument;     // the argument whose kind the check rejected, or -1
+    const char *reason;   // cause of the error of the last check or run: static text
     pt_tracer tracer;
     // Runs the delegate call whose record is at `position`; returns an error code. NULL: no
     // delegates.
@@ -167,8 +168,8 @@ typedef struct pt_context {
     // Called repeatedly during long instructions: an error code ends the execution. NULL: no polls.
     int (*poll)(struct pt_context *c);
     int32_t poll_budget; // steps until the next poll
-    void *owner;         // of the context, for call_delegate and poll
-    pt_ref idle_scratch; // of a .ptm file: pt_idle_scratch[n_instructions]; 0 for none
+    void *owner;         // owner of the context, for call_delegate and poll
+    pt_ref idle_scratch; // for a .ptm file: pt_idle_scratch[n_instructions]; 0 for none
 } pt_context;
 
 static inline uint8_t *pt_at(const pt_context *c, pt_ref ref) {
@@ -200,16 +201,18 @@ enum { PT_POLL_WORK = 1 << 16 };
 PT_MUST_USE int pt_poll_now(pt_context *c);
 
 // Counts `steps` (0 to INT32_MAX) that a kernel has just done or is about to do, and calls c->poll
-// when PT_POLL_WORK are counted. The kernel ends at once with an error code that is returned.
+// when PT_POLL_WORK steps are counted. If the call returns an error code, the kernel ends at once
+// with this code.
 //
-// Every kernel with unbounded work calls this at least every PT_POLL_WORK steps, except during one
-// pass of the fastest loops over a tensor.
+// Every kernel with unbounded work calls this function at least every PT_POLL_WORK steps, except
+// during one pass of the fastest loops over a tensor.
 PT_MUST_USE static inline int pt_count_work(pt_context *c, int32_t steps) {
     c->poll_budget -= steps;
     return c->poll_budget >= 0 ? PT_ERROR_OK : pt_poll_now(c);
 }
 
-// The same for `a` times `b` steps; both are at least 0, and the product may exceed int32.
+// Counts `a` times `b` steps as pt_count_work does; both are at least 0, and the product may exceed
+// int32.
 PT_MUST_USE int pt_count_product(pt_context *c, int32_t a, int32_t b);
 
 // ---- random numbers
@@ -222,10 +225,10 @@ static inline uint32_t pt_scatter_bits(uint32_t x) {
     return x ^ x >> 16;
 }
 
-// Returns the next 32 random bits of a method, the same on every machine. A counter with scattered
-// bits, as in SplitMix (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014),
-// of 32 bits: every value occurs once in 2^32. A loaded method begins with seed 0, whose counter is
-// 0.
+// Returns the next 32 random bits of a method, the same on every machine. The generator is a
+// counter of 32 bits whose bits are scattered, as in SplitMix (Steele, Lea, Flood: Fast splittable
+// pseudorandom number generators, 2014), so every value occurs once in 2^32. A loaded method begins
+// with seed 0, whose counter is 0.
 static inline uint32_t pt_random(pt_context *c) {
     return pt_scatter_bits(c->tracer.random += 0x9E3779B9);
 }
@@ -278,7 +281,7 @@ void pt_set_double(const pt_context *c, pt_ref arg, double value);
 // Returns the bytes of a string, not terminated.
 const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length);
 
-// Lists. Each read of an int searches the program: read every int once.
+// Lists. Each read of an int searches the program, so a kernel reads every int once.
 uint32_t pt_list_length(const pt_context *c, pt_ref arg);
 int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i);
 double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i); // of a list of doubles
@@ -288,8 +291,8 @@ uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t max, int64_t *va
 // Returns item i of a list of tensors as an argument, for pt_is_none and pt_get_tensor.
 pt_ref pt_list_item(const pt_context *c, pt_ref arg, uint32_t i);
 
-// For a run: true if an output of the call has elements. Without elements the work must not depend
-// on the sizes beside a 0, which no memory bounds.
+// For a run: returns true if an output of the call has elements. If it has none, the work must not
+// depend on the other sizes, which no memory bounds beside a size of 0.
 bool pt_has_results(const pt_context *c);
 
 // Returns the product of n sizes; UINT32_MAX for any larger product. A negative size counts as 2^31
@@ -319,14 +322,15 @@ bool pt_same_sizes(const pt_tensor *a, const pt_tensor *b);
 // True if both have the same dim order.
 bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b);
 
-// Sets the sizes of the tensor `arg`. A static tensor must already have them; a dynamic tensor
-// accepts sizes of its rank whose number of elements is within its bound. NotSupported otherwise,
-// with no size changed. Beside a size of 0 the others make at most PT_MEMORY_LIMIT. `sizes` may be
-// any tensor's own.
+// Sets the sizes of the tensor `arg`. A static tensor must already have these sizes; a dynamic
+// tensor accepts sizes of its rank whose number of elements is within its bound. NotSupported
+// otherwise, with no size changed. Beside a size of 0 the product of the other sizes is at most
+// PT_MEMORY_LIMIT. `sizes` may be the sizes of any tensor.
 PT_MUST_USE int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
-// For a check: sets the sizes of the output `arg`, as pt_resize_tensor, but the error is
-// InvalidArgument, also if `arg` is an input of the same call whose sizes would change. A check
-// reads an output's sizes, and derives values from them, only after this call, which changes them.
+// For a check: sets the sizes of the output `arg`, as pt_resize_tensor does, but the error is
+// InvalidArgument. It is an error, too, if `arg` is an input of the same call whose sizes would
+// change. A check reads an output's sizes, and derives values from them, only after this call,
+// which changes them.
 PT_MUST_USE int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: requests `bytes` of scratch for the run, at c->scratch.
 void pt_request_scratch(pt_context *c, uint32_t bytes);
@@ -340,7 +344,7 @@ void pt_use_scratch(pt_context *c, uint32_t bytes);
 // For a check: true if the idle scratch of the call has less than `bytes`.
 bool pt_lacks_idle_scratch(const pt_context *c, uint32_t bytes);
 // For a check: states the `bytes` of scratch with which the kernel is fastest on the core of
-// pt_prefers_for; it uses no more. A run reads c->scratch_size.
+// pt_prefers_for; it never uses more. A run reads c->scratch_size.
 static inline void pt_prefer_scratch(pt_context *c, uint32_t bytes) {
     if (bytes > c->preferred_scratch && (!PT_HAS_PTM || pt_lacks_idle_scratch(c, bytes))) {
         c->preferred_scratch = bytes;
@@ -357,16 +361,16 @@ static inline uint8_t pt_prefers_for(const pt_context *c) {
 #endif
 }
 // For a check: requests `bytes` for data that depends only on constants, such as packed weights,
-// with which the kernel is faster. Returns NULL, or the memory (aligned to 8) into which the check
-// writes them now. The number of bytes depends on the arguments alone, never on the machine; their
-// values may.
+// and makes the kernel faster. Returns NULL, or the memory (aligned to 8) into which the check
+// writes the data now. The number of bytes depends on the arguments alone, never on the machine;
+// the values of the bytes may depend on it.
 void *pt_request_packed(pt_context *c, uint32_t bytes);
 
-// The constants that a run reads: packed ones, or the arguments that they were made from.
+// The constants that a run reads: packed constants, or the arguments from which they were made.
 typedef enum pt_packed_use {
     PT_USES_BOTH,
     PT_USES_PACKED,
-    PT_USES_PLAIN, // except for a few of the last outputs
+    PT_USES_PLAIN, // only plain constants, except for a few of the last outputs
 } pt_packed_use;
 
 // For a check that requests packed memory: notes what a run on c->core reads of argument i. A .ptm
@@ -398,13 +402,13 @@ PT_MUST_USE int pt_note_variant(pt_context *c, uint32_t variant);
 
 // For a run: returns the variant that the check stored, or 0.
 static inline uint32_t pt_variant(const pt_context *c) {
-    enum { AT = 3 }; // in a pt_instruction, in the high bits
+    enum { AT = 3 }; // byte of a pt_instruction that has the variant in its high bits
     return c->records[c->position + AT] >> 4;
 }
 
 // ---- kernels
 
-// `args` has an entry for each letter of the operator's signature.
+// Functions of a kernel. `args` has an entry for each letter of the operator's signature.
 typedef struct pt_kernel {
     // At load: rejects unsupported dtypes, ranks, sizes, dim orders and scalars, and requests
     // scratch. It reads sizes, scalars and lists, no data. After PT_ERROR_OK run may rely on

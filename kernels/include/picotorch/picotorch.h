@@ -64,10 +64,10 @@ enum { PT_NO_INDEX = -1 };
 typedef struct pt_error {
     uint8_t code;       // PT_ERROR_..., the numbers of ExecuTorch's Error
     uint8_t subject;    // PT_SUBJECT_...: the kind of thing that the error is about
-    int16_t argument;   // of PT_SUBJECT_KERNEL: number of the rejected argument; or PT_NO_INDEX
+    int16_t argument;   // of PT_SUBJECT_KERNEL: number of the rejected argument; else PT_NO_INDEX
     int32_t index;      // number of the subject, counted from 0; or PT_NO_INDEX
     uint32_t requested; // bytes (of PT_SUBJECT_INSTRUCTION: arguments); or PT_NO_BYTES
-    uint32_t available; // the same; PT_NO_BYTES where it is unknown
+    uint32_t available; // bytes; PT_NO_BYTES if they are unknown
     const char *what;   // cause "; " remedy, a constant; NULL in a build with PT_NO_TEXTS
 } pt_error;
 
@@ -143,12 +143,12 @@ int pt_open(pt_program *program, const void *data, uint32_t size, pt_verificatio
 // Returns the number of methods of a program.
 uint32_t pt_program_methods(const pt_program *program);
 
-// Named data: bytes of a program under a key, as delegates use them. pt_named_data_count returns
-// their number; pt_named_data_key and pt_named_data return key and bytes of entry i, which lie in
-// the file. InvalidArgument, InvalidProgram.
+// The named data of a program: bytes under a key, as delegates use them. pt_named_data_count
+// returns the number of entries. pt_named_data_key and pt_named_data return key and bytes of entry
+// i, which lie in the file. InvalidArgument, InvalidProgram.
 uint32_t pt_named_data_count(const pt_program *program);
 int pt_named_data_key(const pt_program *program, uint32_t i, pt_text *key, pt_error *error);
-// Sets *i to the number of a key, or to -1. InvalidArgument where an entry before it has no key.
+// Sets *i to the number of a key, or to -1. InvalidArgument if an entry before the key has no key.
 int pt_named_data_find(const pt_program *program, const char *key, uint32_t length, int32_t *i,
                        pt_error *error);
 int pt_named_data(const pt_program *program, uint32_t i, pt_span *data, pt_error *error);
@@ -200,7 +200,7 @@ typedef struct pt_evalue {
     pt_scalar number; // of an int, bool or double
     pt_text text;     // of a string
     uint32_t items;   // of a list: position of its vector of items
-    uint32_t count;   // how many
+    uint32_t count;   // number of items
     uint32_t table;   // of a tensor: position of its table
 } pt_evalue;
 
@@ -236,8 +236,8 @@ int pt_method_meta_tensor(const pt_method_meta *meta, const pt_evalue *item, pt_
 // Returns true for a tensor with a fully qualified name.
 bool pt_has_name(const pt_method_meta *meta, const pt_evalue *item);
 // Reads the names of operator i ("aten::add", "out") and its number in operators.def. The number is
-// negative if this build has no kernel for it; of a .ptm file, which has no names, it is then -1 -
-// number.
+// negative if this build has no kernel for the operator. For a .ptm file, which has no names, it is
+// then -1 - number.
 int pt_method_meta_operator(const pt_method_meta *meta, uint32_t i, pt_text *name,
                             pt_text *overload, int32_t *number, pt_error *error);
 
@@ -252,8 +252,8 @@ typedef struct pt_delegate_info {
     uint32_t n_specs;
 } pt_delegate_info;
 
-// Reads delegate i. InvalidArgument, InvalidProgram; NotFound, Internal where its processed data is
-// missing.
+// Reads delegate i. InvalidArgument, InvalidProgram. NotFound or Internal if the processed data of
+// the delegate is missing.
 int pt_method_meta_delegate(const pt_method_meta *meta, uint32_t i, pt_delegate_info *info,
                             pt_error *error);
 // Reads compile spec i, below n_specs, of a delegate.
@@ -263,17 +263,18 @@ void pt_compile_spec(const pt_method_meta *meta, const pt_delegate_info *info, u
 bool pt_find_spec(const pt_method_meta *meta, const pt_delegate_info *info, const char *key,
                   uint32_t length, pt_span *value);
 
-// The vtable of the table that was read last: tables of one kind share few vtables. Zeros before
-// the first. A field of pt_instruction_walk, private to the library.
+// The vtable that the walk read last: most tables of one kind share a vtable, so the walk seldom
+// reads another. All 0 before the first table. It is a field of pt_instruction_walk and private to
+// the library.
 typedef struct pt_layout {
     uint32_t vtable;
-    uint32_t last; // position up to which the fields of such a table lie in the file
+    uint32_t last; // position up to which the fields of a table with this vtable lie in the file
 } pt_layout;
 
-// The same for tables with two fields.
+// The last vtable of tables with two fields, and the offsets of these fields.
 typedef struct pt_pair_layout {
     pt_layout table;
-    uint16_t at[2]; // offsets of the fields in the table; 0 for a missing field
+    uint16_t at[2]; // 0 for a missing field
 } pt_pair_layout;
 
 // A walk over the instructions of a method, chain by chain:
@@ -282,15 +283,15 @@ typedef struct pt_pair_layout {
 typedef struct pt_instruction_walk {
     const pt_method_meta *meta;
     uint32_t chain;        // the next chain
-    uint32_t instructions; // vector of this chain's
-    uint32_t next;         // in the chain
-    uint32_t length;       // of the chain
+    uint32_t instructions; // position of the vector of this chain's instructions
+    uint32_t next;         // number of the next instruction in this chain
+    uint32_t length;       // number of this chain's instructions
     uint32_t first;        // number of the chain's first instruction
-    uint32_t index;        // of this instruction, counted from 0
+    uint32_t index;        // number of this instruction, counted from 0
     uint8_t kind;          // PT_INSTRUCTION_...
-    int32_t target; // operator, delegate, value that is moved, condition, value that is freed
-    int32_t other;  // value that a move writes; destination of a jump, in its chain
-    uint32_t args;  // of a call: position of the vector of its values
+    int32_t target;        // operator, delegate, moved value, condition or freed value
+    int32_t other;         // value that a move writes; destination of a jump, in its chain
+    uint32_t args;         // of a call: position of the vector of its values
     uint32_t n_args;
     bool bad; // a part lies outside the file
     pt_pair_layout instruction;
@@ -298,8 +299,8 @@ typedef struct pt_instruction_walk {
 } pt_instruction_walk;
 
 pt_instruction_walk pt_instruction_walk_start(const pt_method_meta *meta);
-// Moves to the next instruction. Returns false behind the last one, and at the first that lies
-// outside the file (`bad`).
+// Moves to the next instruction. Returns false behind the last instruction. Also returns false at
+// the first instruction that lies outside the file, and sets `bad`.
 bool pt_instruction_walk_next(pt_instruction_walk *walk);
 // Returns the number of the value that is argument k, below n_args, of a call.
 int32_t pt_instruction_walk_argument(const pt_instruction_walk *walk, uint32_t k);
@@ -341,7 +342,7 @@ int pt_data_tensor(const pt_data *file, uint32_t i, pt_tensor_info *info, pt_err
 // The memories of a method. `picotorch size` prints how many bytes each needs.
 typedef struct pt_memories {
     pt_span pool;           // records of the method, and packed weights
-    uint32_t pool_used;     // bytes at its start that are in use
+    uint32_t pool_used;     // bytes in use at the start of the pool
     const pt_span *planned; // as many as pt_method_meta_count(PT_PLANNED_BUFFERS), each of at least
     uint32_t n_planned;     // pt_method_meta_buffer bytes
     pt_span temp;           // scratch of kernels while they run; data NULL: none
@@ -356,8 +357,8 @@ struct pt_method;
 // fails by returning the code of an error, and may fill `error`.
 typedef struct pt_delegates {
     void *owner;
-    uint32_t max_delegates; // of a method
-    uint32_t max_arguments; // of a call
+    uint32_t max_delegates; // most delegates of a method
+    uint32_t max_arguments; // most arguments of a call
     // Looks up the backend of a delegate, even if its number is max_delegates or more. NotFound if
     // there is none.
     int (*find)(struct pt_method *method, uint32_t delegate, pt_error *error);
@@ -375,8 +376,8 @@ typedef struct pt_delegates {
 typedef struct pt_options {
     bool pack_weights; // pack constant weights into the pool once, for a faster run; not with
                        // PT_NO_PACKING
-    uint8_t core; // PT_CORE_...: the core to pack for, and whose temp memory pt_usage reports. For
-                  // builds with PT_ANY_CORE; others use their own
+    uint8_t core;      // PT_CORE_...: the core to pack for, whose temp memory pt_usage reports. For
+                       // builds with PT_ANY_CORE; other builds use their own core
     const pt_delegates *delegates; // NULL: none
     pt_span events;                // pt_event[1 + instructions]; data NULL: no tracing
     uint64_t (*clock)(void);       // returns the ticks of a clock, for events
@@ -401,12 +402,12 @@ typedef struct pt_method {
     uint8_t n_planned;
     uint8_t first_external; // number of the first memory of tensors outside the planned memory
     uint8_t end_external;
-    uint8_t n_call;      // number of arguments of the delegate call that runs
+    uint8_t n_call;      // number of arguments of the running delegate call
     uint16_t n_ready;    // delegates that are ready, from the first on
     uint16_t missing;    // inputs that are not set
-    uint32_t temp_used;  // by that call
+    uint32_t temp_used;  // bytes of temp memory that the delegate call has allocated
     uint32_t has_memory; // a bit for each memory of tensors outside the planned memory
-    pt_error *error;     // of the call that runs
+    pt_error *error;     // the error to fill in the running call
     uint32_t set[PT_MAX_INPUTS / 32];
 } pt_method;
 
@@ -418,14 +419,14 @@ typedef struct pt_method {
 // this build (config.h); and the errors of kernels.
 int pt_load(pt_method *method, const pt_method_meta *meta, const pt_memories *memories,
             const pt_options *options, pt_error *error);
-// Unloads a method, and ends its delegates. Its part of the pool is free again. Does nothing
-// where no method is loaded, and while it executes.
+// Unloads a method, and ends its delegates. Its part of the pool is free again. Does nothing if no
+// method is loaded, or while the method executes.
 void pt_unload(pt_method *method);
 
 // A tensor of the caller. Without a shape it has the dtype and the sizes of the program's tensor.
 typedef struct pt_input_buffer {
     pt_span data;
-    char typecode; // of the elements, as in Python's array module; 'B' or 0: bytes
+    char typecode; // typecode of the elements, as in Python's array module; 'B' or 0: bytes
     bool has_shape;
     uint8_t dtype; // the following four only with has_shape
     uint8_t rank;
@@ -463,7 +464,7 @@ typedef struct pt_value_view {
     uint8_t type;     // PT_TYPE_...
     uint8_t memory;   // of a tensor: number of the memory that its data lies in
     uint32_t nbytes;  // of a tensor
-    pt_tensor tensor; // where it is
+    pt_tensor tensor; // the tensor with its data in place
     pt_scalar number;
     pt_text text;
     pt_evalue list;

@@ -2,7 +2,8 @@
 // complex32 and complex64 are computed in float32, complex128 in float64.
 //
 // A build with complex tensors uses these kernels in place of the kernels of real tensors. If no
-// tensor is complex, they call those: see PT_EXTENDED_OPERATOR in operators.def.
+// tensor of a call is complex, these kernels call the kernels of real tensors: see
+// PT_EXTENDED_OPERATOR in operators.def.
 #include "portable/complex.h"
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
@@ -20,7 +21,7 @@ typedef enum operation {
     CONVERT,
 } operation;
 
-enum { STEPS_OF_SIZE = PT_FLOAT64_STEPS / 8 }; // a square root
+enum { STEPS_OF_SIZE = PT_FLOAT64_STEPS / 8 }; // steps of a square root
 
 static bool is_predicate(operation op) {
     return op == EQUAL || op == DIFFER;
@@ -41,7 +42,7 @@ typedef struct product {
     int32_t m, k, n;
 } product;
 
-// Not inlined, so that the walks of both types are not on the stack together.
+// The functions are not inlined, so that the walks of both types are not on the stack together.
 #define NOINLINE static __attribute__((noinline))
 
 #define PT_REAL float
@@ -88,8 +89,8 @@ static bool is_complex(const pt_context *c, pt_ref arg) {
     return pt_is_complex(pt_get_tensor(c, arg).dtype);
 }
 
-// Defines the kernel pt_<symbol>. It calls the kernel `real` unless the conditions hold. The
-// variant that a check of `real` notes is for real tensors only.
+// Defines the kernel pt_<symbol>. It calls the kernel `real` unless the conditions hold. If a check
+// of `real` notes a variant, it is for real tensors only.
 #define COMPLEX_KERNEL(symbol, real, at_check, at_run, complex_check, complex_run) \
     extern const pt_kernel real;                                                   \
     static int symbol##_check(pt_context *c, const pt_ref *args) {                 \
@@ -298,7 +299,7 @@ static int run_sum(pt_context *c, const pt_ref *args, pt_reduce_one *one) {
     parts in, out;
     uint32_t dims;
     PT_TRY(pt_read_dims_or_all(c, args[MEAN_DIM], r.in.rank, &dims));
-    dims = r.in.rank ? dims : 0; // not the dim of the parts, for a 0-d tensor
+    dims = r.in.rank ? dims : 0; // of a 0-d tensor the dim of the parts is not reduced
     make_parts(&r.in, &in);
     make_parts(&r.out, &out);
     return pt_reduce(c, &r, dims, pt_get_bool(c, args[MEAN_KEEPDIM]), one);

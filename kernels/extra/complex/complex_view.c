@@ -84,9 +84,9 @@ static int conjugate_check(pt_context *c, const pt_ref *args) {
     return pt_expect_sizes(c, args[CONJ_PHYSICAL_OUT], self.rank, self.sizes);
 }
 
-// Inverts the sign bit of a number of `size` bytes, also of NaN and 0.
+// Inverts the sign bit of a number of `size` bytes, also for NaN and 0.
 static void negate(uint8_t *number, uint32_t size) {
-    number[size - 1] ^= 0x80; // little-endian
+    number[size - 1] ^= 0x80; // the last byte has the sign: numbers are little-endian
 }
 
 static int conjugate_run(pt_context *c, const pt_ref *args) {
@@ -104,7 +104,7 @@ static int conjugate_run(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten__conj_physical_out = PT_KERNEL(conjugate_check, conjugate_run);
 
-// ---- complex, polar: from two real tensors
+// ---- complex, polar: a complex tensor from two real tensors
 
 static int from_parts_check(pt_context *c, const pt_ref *args) {
     const pt_tensor a = pt_get_tensor(c, args[COMPLEX_REAL]);

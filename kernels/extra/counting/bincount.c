@@ -1,5 +1,5 @@
-// bincount: (self, weights, minlength, out): counts each number from 0 on, or sums its weights in
-// the order of the elements. The run sets the output's size.
+// bincount: (self, weights, minlength, out): counts how often each number from 0 on occurs, or sums
+// its weights in the order of the elements. The run sets the output's size.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
 #include "portable/double_math.h"

@@ -1,6 +1,6 @@
-// unique_consecutive: (self, return_inverse, return_counts, dim, out, inverse, counts): the slices
-// along the dim, or the elements if dim is None, that differ from the slice before. With a dim,
-// inverse and counts are always written; without one, an output that is not requested has no
+// unique_consecutive: (self, return_inverse, return_counts, dim, out, inverse, counts): selects the
+// slices along the dim, or the elements if dim is None, that differ from the slice before. With a
+// dim, inverse and counts are always written. Without a dim, an output that is not requested has no
 // elements. The run sets the outputs' sizes.
 #include "core/generated/operator_arguments.h"
 #include "portable/arguments.h"
@@ -123,14 +123,14 @@ static int run_runs(pt_context *c, const pt_ref *args) {
     for (uint32_t i = UNIQUE_CONSECUTIVE_OUT0; i <= UNIQUE_CONSECUTIVE_OUT2; i++) {
         const pt_tensor out = pt_get_tensor(c, args[i]);
         if (pt_numel(&out) > 0) {
-            // out may overlap self, and the second pass would find other runs
+            // if out overlapped self, the second pass would find other runs
             PT_TRY(pt_check_apart(c, &out, &r.self));
         }
     }
     r.out = pt_get_data(c, args[UNIQUE_CONSECUTIVE_OUT0]);
     r.inverse = inverts ? pt_get_data(c, args[UNIQUE_CONSECUTIVE_OUT1]) : NULL;
     r.counts = counts ? pt_get_data(c, args[UNIQUE_CONSECUTIVE_OUT2]) : NULL;
-    return find_runs(c, &r, sizes); // finds the same number of runs
+    return find_runs(c, &r, sizes); // the second pass finds the same number of runs
 }
 
 const pt_kernel pt_aten_unique_consecutive_out = PT_KERNEL(check_runs, run_runs);

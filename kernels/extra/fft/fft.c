@@ -1,4 +1,4 @@
-// Fourier transforms: _fft_c2c, _fft_r2c, _fft_c2r, over any dims: one pass for each dim.
+// Fourier transforms over any dims: _fft_c2c, _fft_r2c, _fft_c2r. Each dim takes one pass.
 //
 // float32 is computed in float32, float64 in float64. The largest error found, relative to the
 // largest magnitude of the exact result, is 5e-7 in float32 for up to 4096 points whose factors are
@@ -16,7 +16,7 @@ typedef enum kind { FFT_COMPLEX, FFT_FORTH, FFT_BACK } kind;
 typedef struct pass {
     kind kind;
     bool inverse;
-    bool half;       // of a real line only the first n / 2 + 1 coefficients are stored
+    bool half;       // a real line has only its first n / 2 + 1 coefficients
     bool root;       // divide by the square root of `divide`
     int32_t divide;  // divisor of the results; 0: none
     char *workspace; // scratch for a line, see fft_lines.inc; NULL if there are no elements
@@ -26,7 +26,7 @@ typedef struct pass {
     int32_t in_step, out_step;
 } pass;
 
-// Returns the number of complex points that a line of n points is transformed as.
+// Returns the number of complex points of the transform for a line of n points.
 static int32_t points_of(kind kind, int32_t n) {
     return kind == FFT_COMPLEX || n % 2 ? n : n / 2;
 }
@@ -46,7 +46,8 @@ static int32_t smallest_factor(int32_t n) {
     return n;
 }
 
-// Not inlined, so that the values of different stages are not on the stack together.
+// The functions are not inlined, so that the values of different stages are not on the stack
+// together.
 #define NOINLINE static __attribute__((noinline))
 
 #define PT_REAL float
@@ -62,7 +63,7 @@ static int32_t smallest_factor(int32_t n) {
 #undef PT_SQRT
 
 #define PT_REAL double
-#define PT_ANY_FACTOR // used by few models
+#define PT_ANY_FACTOR // for small code: few models use float64
 #define PT_LINE(name) name##_f64
 #define PT_SIN pt_float64->sin
 #define PT_COS pt_float64->cos
@@ -71,7 +72,8 @@ static int32_t smallest_factor(int32_t n) {
 
 // ---- the operators
 
-// A call. The three operators have self, dim and normalization at the same positions.
+// The arguments of a call. The three operators have self, dim and normalization at the same
+// positions.
 typedef struct fft {
     pt_tensor in, out;
     kind kind;
@@ -79,7 +81,7 @@ typedef struct fft {
     uint8_t dims[PT_MAX_RANK]; // the last dim is real before or after the transform of real tensors
     uint32_t last;             // dims[n_dims - 1]
     int32_t n;                 // points along the last dim
-    uint64_t lines;            // bytes of scratch of the lines; the tensor of scratch follows
+    uint64_t lines;            // bytes of scratch for the lines; the scratch tensor follows
 } fft;
 
 enum { OUT = FFT_C2C_OUT, SELF = FFT_C2C_SELF, DIM = FFT_C2C_DIM };
@@ -109,7 +111,8 @@ static int32_t points_along(const fft *f, uint32_t dim) {
     return dim == f->last ? f->n : f->in.sizes[dim];
 }
 
-// Returns the bytes of scratch: for the lines, then for the tensor between the passes of FFT_BACK.
+// Returns the bytes of scratch: bytes for the lines, plus bytes for the tensor between the passes
+// of FFT_BACK.
 static uint64_t fft_scratch(const pt_context *c, const pt_ref *args, fft *f) {
     const uint32_t pair = pt_element_size(f->kind == FFT_FORTH ? f->out.dtype : f->in.dtype);
     uint64_t max = 0;
@@ -219,7 +222,7 @@ NOINLINE int run_float64(pt_context *c, pass *p, uint32_t dim, const pt_tensor *
     return run_pass_f64(c, p, &w);
 }
 
-// Each function has two copies: without float64, and with it (`wide`).
+// Each function has two copies, one without float64 and one with it (`wide`).
 #define TWICE static inline __attribute__((always_inline))
 
 TWICE int run_along(pt_context *c, pass *p, uint32_t dim, const pt_tensor *out, const pt_tensor *in,
@@ -269,7 +272,7 @@ TWICE int run_c2c(pt_context *c, const pt_ref *args, const bool is_double) {
 
 FFT_KERNELS(c2c)
 
-// ---- real to complex: the last dim, then the others
+// ---- real to complex: the last dim, then the other dims
 
 static int r2c_check(pt_context *c, const pt_ref *args) {
     fft f;
@@ -296,14 +299,14 @@ TWICE int run_r2c(pt_context *c, const pt_ref *args, const bool is_double) {
 
 FFT_KERNELS(r2c)
 
-// ---- complex to real: the other dims, then the last
+// ---- complex to real: the other dims, then the last dim
 
 static int c2r_check(pt_context *c, const pt_ref *args) {
     fft f;
     int32_t sizes[PT_MAX_RANK];
     PT_TRY(read_call(c, args, FFT_BACK, &f));
     copy_sizes(&f.in, sizes);
-    f.n = 2 * f.in.sizes[f.last] - 1; // the maximum
+    f.n = 2 * f.in.sizes[f.last] - 1; // the maximum number of points
     if (c->checking != PT_CHECK_BOUNDS) {
         const int64_t last = pt_get_int(c, args[FFT_C2R_LAST_DIM_SIZE]);
         if (last < 1 || last > f.n) {

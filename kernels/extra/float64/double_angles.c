@@ -16,7 +16,7 @@ static const uint32_t two_over_pi[] = {
     0x1FF897FF, 0xDE05980F, 0xEF2F118B, 0x5A0A6D1F, 0x6D367ECF, 0x27CB09B7, 0x4F463F66, 0x9E5FEA2D,
     0x7527BAC7, 0xEBE5F17B, 0x3D0739F7, 0x8A5292EA, 0x6BFB5FB1, 0x1F8D5D08, 0x56033046};
 
-enum { WORDS = 6 }; // of 32 bits, the highest first
+enum { WORDS = 6 }; // words of 32 bits, the highest first
 
 static uint32_t double_angles_two_over_pi_word(uint32_t position) {
     const uint32_t *w = &two_over_pi[position >> 5];

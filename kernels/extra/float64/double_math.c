@@ -307,11 +307,11 @@ double pt_sqrt(double x) {
     uint64_t mantissa = (bits & (((uint64_t)1 << MANTISSA_BITS) - 1)) | (uint64_t)1
                                                                             << MANTISSA_BITS;
     const int32_t biased = (int32_t)(bits >> MANTISSA_BITS);
-    mantissa <<= (biased & 1) == 0; // to make the exponent even
+    mantissa <<= (biased & 1) == 0; // makes the exponent even
     exponent += (biased - 1023) >> 1;
     // 54 bits of the root, one of them for rounding. `left` is below twice the root plus 1.
     uint64_t root = 0, left = 0;
-    mantissa <<= 10; // its 54 bits at the top
+    mantissa <<= 10; // moves its 54 bits to the top
     for (uint32_t i = 0; i < 54; i++) {
         left = left << 2 | mantissa >> 62;
         mantissa <<= 2;

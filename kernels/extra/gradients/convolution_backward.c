@@ -4,7 +4,7 @@
 #include "portable/products.h"
 #include <string.h>
 
-// Not inlined, so that their stack frames are not live together.
+// The functions are not inlined, so that their stack frames are not live together.
 #define NOINLINE static __attribute__((noinline))
 
 enum { TO_INPUT, TO_WEIGHT, TO_BIAS };
@@ -16,7 +16,7 @@ static pt_ref gradient(const pt_context *c, const pt_ref *args, uint32_t i) {
                : 0;
 }
 
-// Sets the arguments of a convolution from `from` to `to`, which replace its input and output.
+// Sets the arguments of a convolution with the input `from` and the output `to`.
 static void set_arguments(const pt_ref *args, pt_ref from, pt_ref to, pt_ref *convolution) {
     const pt_ref *others = args + CONVOLUTION_BACKWARD_STRIDE - CONVOLUTION_STRIDE;
     for (uint32_t i = CONVOLUTION_STRIDE; i <= CONVOLUTION_GROUPS; i++) {
@@ -65,7 +65,7 @@ static int conv_backward_check(pt_context *c, const pt_ref *args) {
 
 // ---- run: the weight
 
-// A tensor (batch, channels, height, width); steps count elements.
+// A tensor (batch, channels, height, width). Steps count elements.
 typedef struct images {
     const char *data;
     int32_t sizes[4];

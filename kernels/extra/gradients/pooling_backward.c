@@ -14,7 +14,7 @@ static int pooling_backward_check(pt_context *c, const pt_ref *args) {
     if (!pt_is_floating(in.dtype)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "no gradients of this dtype");
     }
-    // Arguments of the pooling, which has computed the output and the indices.
+    // Arguments of the pooling that has computed the output and the indices.
     pt_ref pooling[MAX_POOL2D_WITH_INDICES_INDICES + 1];
     for (uint32_t i = 0; i < MAX_POOL2D_WITH_INDICES_OUT; i++) {
         pooling[i] = args[MAX_POOL2D_WITH_INDICES_BACKWARD_SELF + i];

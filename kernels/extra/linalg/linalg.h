@@ -11,8 +11,8 @@
 
 // A matrix in the memory of a tensor. A vector is a column, a number a matrix of one element.
 typedef struct pt_matrix {
-    void *data; // of the tensor
-    int32_t at; // its first element in the tensor
+    void *data; // data of the tensor
+    int32_t at; // offset of the first element in the tensor
     int32_t rows, columns;
     int32_t down, right; // elements from row to row, and from column to column
 } pt_matrix;
@@ -29,7 +29,7 @@ typedef struct pt_batch {
 
 // Returns the batch of a tensor: all dims except the last `inner`.
 pt_batch pt_batch_of(const pt_tensor *t, uint32_t inner);
-// Broadcasts a batch with that of another tensor.
+// Broadcasts a batch with the batch of another tensor.
 PT_MUST_USE int pt_join_batch(pt_context *c, pt_batch *b, const pt_tensor *t, uint32_t inner);
 // For a run: returns the number of matrices in the batch; 0 if no output of the call has elements,
 // since the batch may then have any size.
@@ -39,7 +39,7 @@ pt_matrix pt_matrix_of(const pt_tensor *t, uint32_t inner, const pt_batch *b, in
 
 // Rejects a tensor of other dtypes than float32 and float64, or of less than 2 dims.
 PT_MUST_USE int pt_check_matrices(pt_context *c, const pt_tensor *t);
-// Rejects the same tensors, and matrices that are not square.
+// Rejects the tensors that pt_check_matrices rejects, and matrices that are not square.
 PT_MUST_USE int pt_check_square(pt_context *c, const pt_tensor *t);
 enum { PT_NO_COLUMNS = -1 };
 // Rejects another dtype. Expects a batch of rows x columns; vectors if `columns` is PT_NO_COLUMNS;
@@ -48,18 +48,19 @@ PT_MUST_USE int pt_expect_matrices(pt_context *c, pt_ref arg, uint8_t dtype, con
                                    int32_t rows, int32_t columns);
 // Expects one dim without elements: an output that is not requested.
 PT_MUST_USE int pt_expect_none(pt_context *c, pt_ref arg, uint8_t dtype);
-// Expects an int32 for each matrix: its info, which is not 0 if it failed.
+// Expects an int32 for each matrix: its info, which is not 0 if the operation failed for the
+// matrix.
 PT_MUST_USE int pt_expect_info(pt_context *c, pt_ref arg, const pt_batch *b);
-// Returns the bytes of scratch for `reals` numbers of `size` bytes and `ints` int32; above
-// PT_MEMORY_LIMIT if they are too many, which pt_request_matrices rejects.
+// Returns the bytes of scratch for `reals` numbers of `size` bytes and `ints` int32. The result is
+// above PT_MEMORY_LIMIT if they are too many; pt_request_matrices rejects it then.
 uint32_t pt_matrix_scratch(uint32_t size, int64_t reals, int64_t ints);
 PT_MUST_USE int pt_request_matrices(pt_context *c, uint32_t bytes);
 // Counts the work for each matrix in addition to the work for its elements.
 PT_MUST_USE static inline int pt_count_matrix(pt_context *c) {
     return pt_count_work(c, 16);
 }
-// For a run: stores the info of matrix i. If it is not 0 and `raises` is set, returns an error
-// instead.
+// For a run: stores the info of matrix i. If the info is not 0 and `raises` is set, returns an
+// error instead.
 PT_MUST_USE int pt_set_info(pt_context *c, bool raises, const pt_tensor *info, const pt_batch *b,
                             int32_t i, int32_t value, const char *reason);
 

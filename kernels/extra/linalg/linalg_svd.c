@@ -12,8 +12,8 @@ typedef struct decomposition {
     pt_batch batch;
     bool wide;             // decompose the transpose
     bool has_vectors;      // compute U and Vh
-    int32_t rows, columns; // of the decomposed matrix
-    int32_t wanted;        // its left vectors to compute
+    int32_t rows, columns; // sizes of the decomposed matrix
+    int32_t wanted;        // number of its left vectors to compute
 } decomposition;
 
 static int read_decomposition(pt_context *c, const pt_ref *args, decomposition *d) {

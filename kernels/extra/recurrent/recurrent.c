@@ -2,7 +2,7 @@
 //
 // Tensors are float32. Each operation is rounded as in a program with an instruction for it, so
 // that the bytes are equal. Weights may be int8 with a scale for each row; a row is summed, and the
-// sum is multiplied by the scale. h_n and c_n contain the state from step to step.
+// sum is multiplied by the scale. h_n and c_n contain the state between the steps.
 #include "core/generated/operator_arguments.h"
 #include "portable/dtype_access.h"
 #include "portable/float_math.h"
@@ -12,11 +12,11 @@
 enum {
     GRU_GATES = 3,
     LSTM_GATES = 4,
-    // Offsets from the argument of the weights.
+    // Offsets from the argument of weights to the arguments of their bias and scales.
     BIAS_OF = GRU_BIAS_IH - GRU_WEIGHT_IH,
     SCALES_OF = GRU_SCALE_IH - GRU_WEIGHT_IH,
     MAX_EMPTY_STEPS = 1 << 16,
-    MAX_ROWS = 4, // of int8 weights, computed together
+    MAX_ROWS = 4, // rows of int8 weights that are computed together
     MAX_WIDTH = PT_POLL_WORK / MAX_ROWS,
 };
 
@@ -74,7 +74,8 @@ static int check_weights(pt_context *c, const pt_ref *args, const pt_tensor *inp
     return PT_ERROR_OK;
 }
 
-// Returns the bytes of the products of all gates for one step: with the input, and with the state.
+// Returns the bytes of the products of all gates for one step: the products with the input, and
+// with the state.
 static uint32_t layer_scratch(const kind *k, int32_t batch, int32_t hidden) {
     const int32_t sizes[] = {2 * k->gates, batch, hidden, sizeof(float)};
     return pt_product(sizes, 4);
@@ -120,7 +121,7 @@ static int check_layer(pt_context *c, const pt_ref *args, const kind *k) {
 // The products of all gates with the input or the state: for each of `batch` rows of `in`, `step`
 // elements apart, the weight times the row, plus the bias.
 typedef struct gates {
-    pt_products p;      // except its input
+    pt_products p;      // its input is set later
     const float *scale; // NULL for float32 weights
 } gates;
 
@@ -194,7 +195,7 @@ static void step_gru(const float *x, const float *y, float *h, int32_t hidden) {
     }
 }
 
-// The same for the gates i, f, g, o.
+// Computes one element of the batch as step_gru does, with the gates i, f, g, o.
 static void step_lstm(const float *x, const float *y, float *h, float *cell, int32_t hidden) {
     for (int32_t i = 0; i < hidden; i++) {
         const float in = pt_sigmoidf(y[i] + x[i]);

@@ -4,7 +4,7 @@
 #include "portable/convolution.h"
 #include "portable/copy.h"
 
-// Not inlined, so that their stack frames are not live together.
+// The functions are not inlined, so that their stack frames are not live together.
 #define NOINLINE __attribute__((noinline))
 
 // A plane (channel, height, width) of sums at one depth; steps count elements.
@@ -19,8 +19,8 @@ typedef struct volume {
     const char *in, *weight, *bias;
     int32_t images, channels; // batch size and channels of the output
     slice out;
-    slice first; // sums of the first tap, to which the other taps are added: `out`,
-                 // or, since float16 and bfloat16 are summed as float32, scratch
+    slice first; // sums of the first tap, to which the other taps are added: `out`; or scratch,
+                 // since float16 and bfloat16 are summed as float32
     slice next;  // sums of another tap, in scratch
 } volume;
 
@@ -141,7 +141,7 @@ static int run_slice(pt_context *c, volume *u, int32_t z, int32_t in, int32_t ou
     pt_segment s;
     PT_TRY(pt_count_work(c, depth->kernel));
     pt_find_taps(v, PT_AXIS_DEPTH, z, &s);
-    if (s.taps == 0) { // no tap reaches the input: only the bias
+    if (s.taps == 0) { // no tap reaches the input: the output is only the bias
         v->in_channels = 0;
     }
     for (int32_t k = 0; k == 0 || k < s.taps; k++) {

@@ -14,7 +14,7 @@ enum { DIMS = 3 };
 typedef struct pools {
     const void *in;
     void *out;
-    int64_t *indices; // max pooling
+    int64_t *indices; // only for max pooling
     uint8_t dtype;
     int32_t batch, channels;
     int32_t in_size[DIMS], out_size[DIMS];
@@ -77,7 +77,7 @@ static void store_average(const number *sum, const pools *p, const window *w, in
 
 static int pooling_3d_average(pt_context *c, const pools *p, const window *w, int32_t in,
                               int32_t out) {
-    number sum = {.u = 0}; // 0 in each type
+    number sum = {.u = 0}; // the bits of 0 in each type
     PT_TRY(pt_count_work(c, 1 + w->taps[0] * w->taps[1] * w->taps[2]));
     if (p->dtype == PT_DTYPE_FLOAT) {
         ((float *)p->out)[out] = sum_floats((const float *)p->in + in, w) / (float)w->divisor;
@@ -170,7 +170,7 @@ static void volume_strides(const pt_tensor *t, uint32_t dims, int32_t *strides) 
         strides[d] = 0;
     }
     for (uint32_t d = 0; d < t->rank; d++) {
-        const uint32_t behind = t->rank - d; // dims from d to the end
+        const uint32_t behind = t->rank - d; // number of dims from d to the end
         strides[(behind > dims ? 2 + dims : 2 + DIMS) - behind] = own[d];
     }
 }

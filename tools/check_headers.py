@@ -16,7 +16,7 @@ import click
 
 KERNELS = Path(__file__).resolve().parent.parent / "kernels"
 ARM = ("arm-none-eabi-gcc", "-mthumb")
-COMPILERS = {  # of the headers of a folder
+COMPILERS = {  # the compilers for the headers of a folder
     "arch/dsp": (*ARM, "-mcpu=cortex-m4"), "arch/mve": (*ARM, "-mcpu=cortex-m55", "-mfloat-abi=hard"),
     "arch/v6m": (*ARM, "-mcpu=cortex-m0"), "arch/v7m": (*ARM, "-mcpu=cortex-m3"),
 }

@@ -47,7 +47,7 @@ TARGETS = sorted(path.stem for path in FUZZ.glob("*.py")
 REQUIREMENTS = ROOT / "tools" / "requirements" / "fuzz.txt"
 # pointer-overflow would report NULL + 0, of a tensor without elements
 INSTRUMENTED = "-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow"
-MEGABYTES = 2048  # of a fuzzing process
+MEGABYTES = 2048  # the memory of a fuzzing process
 LARGEST_ALLOCATION = 256  # MB
 ENDED = (0, 72, -15)  # libFuzzer's status, or that of a terminated process, without a finding
 KEPT = 250_000  # bytes of a target's inputs in tests/hostile/fuzz/corpus

@@ -33,7 +33,7 @@ BLOCK = re.compile(r"(?:<!-- needs torch: (?P<made>\S+) -->\n+)?```(?P<kind>\w*)
                    re.DOTALL)
 FILE = re.compile(r"(?:#|//) ([\w.]+)\n")
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
-ELAPSED = re.compile(r"(?<= \.\.\. )\d+\.\d s$")  # of a step, which depends on the machine's load
+ELAPSED = re.compile(r"(?<= \.\.\. )\d+\.\d s$")  # the time of a step depends on the machine's load
 MASKED = "N.N s"
 
 

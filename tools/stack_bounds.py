@@ -41,8 +41,8 @@ INTERPRETER = ("mp_call_function_n_kw", "bound_meth_call", "mp_call_method_self_
                "fun_builtin_1_call")
 ARGUMENTS = 32
 CALLED_BACK = ("mp_method_poll", "ticks")  # functions of the module that the executor calls
-POLLS = "pt_poll_now"  # kernels call it; through a pointer it only calls the module's poll
-FRAME_POINTER = "r7"  # a move from it restores the stack pointer
+POLLS = "pt_poll_now"  # kernels call this function; through a pointer it only calls the module's poll
+FRAME_POINTER = "r7"  # a move from this register restores the stack pointer
 # Functions that call one another, with the maximum of nested calls of each. Nested calls do not call
 # back; they depend on the dtype of the element or the kind of the argument. The verifier's functions
 # nest once more for each table inside a table of the schema.
@@ -78,10 +78,10 @@ class Function:
     name: str
     start: int
     frame: int = 0  # bytes
-    is_dynamic: bool = False  # its frame depends on values at run time
+    is_dynamic: bool = False  # the frame depends on values at run time
     calls_pointer: bool = False
     calls: set[int] = field(default_factory=set)  # start addresses of functions
-    jumps: set[int] = field(default_factory=set)  # the same, of calls that end it
+    jumps: set[int] = field(default_factory=set)  # start addresses of functions that it ends by calling
     words: list[int] = field(default_factory=list)  # addresses among its literals
     literals: dict[str, int] = field(default_factory=dict)  # place of the last literal of a register
     below: dict[str, int] = field(default_factory=dict)  # of registers: bytes below the stack pointer
@@ -146,7 +146,7 @@ class Program:
 
     def _read(self, listing):
         function = None
-        objects = {start for start, _ in self.image.objects}  # objdump lists some as if they were code
+        objects = {start for start, _ in self.image.objects}  # objdump lists some objects as code
         for line in listing.splitlines():
             if match := _FUNCTION.match(line):
                 start = int(match[1], 16)
@@ -201,7 +201,7 @@ class Program:
         elif name.startswith(("sub", "bic")) and len(values) == 2 and values[1].startswith("#"):
             below = None if below is None else below + int(values[1][1:])
         elif name.startswith("ldr") and operands.split(", ", 1)[-1].startswith("[sp"):
-            below = 0  # as it was stored there
+            below = 0  # the register was stored in the frame
         else:
             below = None
         function.below.pop(to, None)

@@ -18,9 +18,9 @@ from torch import nn
 
 FOLDER = Path(__file__).parent
 SAMPLES, RATE = 128, 1000
-BANDS = 32  # of 7.8 Hz each
+BANDS = 32  # bands of 7.8 Hz each
 FAULTS = "bearing", "imbalance", "looseness"
-FULL_SCALE = 65536  # of machine.ADC.read_u16
+FULL_SCALE = 65536  # the full scale of machine.ADC.read_u16
 
 
 class Anomaly(nn.Module):

@@ -5,7 +5,7 @@ from array import array
 
 from picotorch import Module
 
-RECORDING = "recording.bin"  # None: the sensor
+RECORDING = "recording.bin"  # None reads the sensor
 SAMPLES = 128
 
 
@@ -37,7 +37,7 @@ def accelerometer(rate=1000):
 
 
 module = Module("model.pte")
-(threshold,) = module.execute("threshold", [])  # which export.py stored in the program
+(threshold,) = module.execute("threshold", [])  # export.py has stored this threshold in the program
 window = array("f", bytes(4 * SAMPLES))
 for number, samples in enumerate(recorded(RECORDING) if RECORDING else accelerometer()):
     for i in range(SAMPLES):

@@ -2,7 +2,7 @@
 #include "target.h"
 #include <picotorch/picotorch.h>
 
-extern const uint8_t model[], model_end[]; // of model.S
+extern const uint8_t model[], model_end[]; // defined in model.S
 
 // The memories that `picotorch size model.pte` prints.
 enum { POOL = 2592, PLANNED = 16000, TEMP = 3784, INPUTS = 490, CLASSES = 12 };

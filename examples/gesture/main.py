@@ -5,7 +5,7 @@ from array import array
 
 from picotorch import Module
 
-RECORDING = "recording.bin"  # None: the sensor
+RECORDING = "recording.bin"  # None reads the sensor
 LABELS = "rest", "shake", "circle", "flick"
 WINDOW = 3 * 100  # numbers: x, y, z of 100 samples
 HOP = 3 * 25  # new numbers in each window

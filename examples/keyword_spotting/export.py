@@ -67,7 +67,7 @@ def say(sounds, random):
     t = np.arange(length) / RATE
     pitch = random.uniform(90, 240) * (1 + random.uniform(-0.2, 0.2) * t)
     turn, spoken = 2 * np.pi * np.cumsum(pitch) / RATE, np.zeros(length)
-    size = random.uniform(0.92, 1.12)  # of the speaker's mouth
+    size = random.uniform(0.92, 1.12)  # the size of the speaker's mouth
     for k in range(1, int(3600 / pitch.max())):
         loud = sum(weight * np.exp(-(((k * pitch - size * formant) / width) ** 2))
                    for formant, width, weight in ((first, 120, 1), (second, 180, 0.6),

@@ -4,7 +4,7 @@ from array import array
 
 from picotorch import Module
 
-RECORDING = "recording.wav"  # None: the microphone
+RECORDING = "recording.wav"  # None reads the microphone
 LABELS = "silence", "yes", "no", "other"
 RATE = 8000
 HOP = RATE // 2  # classify the last second every half second

@@ -18,7 +18,7 @@ except ImportError:  # on this computer
 
     heap_unlock = heap_lock
 
-RECORDING = "recording.bin"  # None: the sensor
+RECORDING = "recording.bin"  # None reads the sensor
 
 
 def piezo():

@@ -31,7 +31,7 @@ EVENT_BYTES = ffi.sizeof("pt_event")
 
 _CData: TypeAlias = Any  # a struct, a pointer or a function of the library: cffi has no types
 _Range: TypeAlias = tuple[int, int]  # start and end address of a memory
-_Ranges: TypeAlias = tuple[Sequence[_Range], Sequence[_Range]]  # of planned memory, of temp memory
+_Ranges: TypeAlias = tuple[Sequence[_Range], Sequence[_Range]]  # of planned memory and of temp memory
 _Found = TypeVar("_Found")
 
 # ---- buffers
@@ -378,7 +378,7 @@ class Program(_File):
     instruction_operator = _function(lib.pt_method_meta_called_operator)
     backend = _function(lib.pt_method_meta_backend)
     delegate = _function(lib.pt_method_meta_delegate)
-    value = _function(lib.pt_method_meta_evalue)  # its number, pt_evalue
+    value = _function(lib.pt_method_meta_evalue)  # returns the number of the value, and its pt_evalue
     check_data = _function(lib.pt_ptm_check_data)
     num_keys = _function(lib.pt_named_data_count)
     key = _function(lib.pt_named_data_key)

@@ -47,14 +47,15 @@ typedef struct turn {
 typedef struct workers {
     pthread_mutex_t lock;
     pthread_cond_t begins, ends;
-    struct workers *outer; // of an execution in which a delegate or a signal handler began this one
+    struct workers *outer; // the outer execution, in which a delegate or a signal handler began
+                           // this one
     turn outer_turn;
     int wanted, started; // in addition to the executing thread
     pthread_t threads[MAX_THREADS];
     bool quits;    // the execution ends
-    int64_t steps; // of the large loops so far
+    int64_t steps; // steps of the large loops so far
     // the loop
-    uint32_t number; // of the loop, in the execution
+    uint32_t number; // number of the loop in the execution
     bool is_over;    // all rounds are taken
     int busy;        // threads in the loop, in addition to the executing one
     pt_context context;
@@ -63,7 +64,7 @@ typedef struct workers {
     int32_t next, some; // the first free round; rounds that are taken at a time
 } workers;
 
-static __thread workers *own_workers; // of the execution in this thread
+static __thread workers *own_workers; // workers of the execution in this thread
 static __thread turn own_turn;
 
 bool pt_skips_round(void) {

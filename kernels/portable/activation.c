@@ -60,7 +60,8 @@ static void clamp_row(int32_t n, float *out_floats, const float *in_floats, cons
     }
     pt_bits high = {p[1].f32};
     pt_bits low = {p[0].f32 > high.f ? high.f : p[0].f32};
-    // Both zeros are equal as floats: 0 is the lower bound -0, and -0 the upper bound 0.
+    // Both zeros are equal as floats: 0 is within the lower bound -0, and -0 within the upper bound
+    // 0.
     uint32_t lowest = order(low.f == 0 ? 0x80000000 : low.u);
     uint32_t highest = order(high.f == 0 ? 0 : high.u);
     pt_bits *out = (pt_bits *)(void *)out_floats;

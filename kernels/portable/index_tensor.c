@@ -26,8 +26,7 @@ static int copy_selected(pt_context *c, const pt_ref *args, const pt_index_selec
     pt_tensor self = pt_get_tensor(c, args[INDEX_TENSOR_SELF]);
     pt_tensor out = pt_get_tensor(c, args[INDEX_TENSOR_OUT]);
     pt_walk w;
-    int32_t *to = w.strides[2], *from = w.strides[3]; // space of operands that the walk does not
-                                                      // use
+    int32_t *to = w.strides[2], *from = w.strides[3]; // of operands that are not used
     uint32_t kept = 0;
     pt_strides(&out, to);
     pt_strides(&self, from);

@@ -10,7 +10,7 @@ int32_t pt_line_start(const pt_reduction *r, int32_t line) {
     return offset;
 }
 
-// ---- which dims
+// ---- dims to reduce
 
 int pt_read_dims_or_all(pt_context *c, pt_ref arg, uint32_t rank, uint32_t *dims) {
     if (pt_is_none(arg) || pt_list_length(c, arg) == 0) {

@@ -46,8 +46,7 @@ static int run_repeat(pt_context *c, const pt_ref *args) {
         return PT_ERROR_OK;
     }
     pt_walk w;
-    int32_t *to = w.strides[2], *from = w.strides[3]; // space of operands that the walk does not
-                                                      // use
+    int32_t *to = w.strides[2], *from = w.strides[3]; // of operands that are not used
     pt_strides(&out, to);
     pt_strides(&self, from);
     w.rank = 0;

@@ -402,7 +402,7 @@ static int run_topk(pt_context *c, const pt_ref *args) {
 
 const pt_kernel pt_aten_topk_values = PT_KERNEL(check_topk, run_topk);
 
-// sort.values has no `stable`, and the same order.
+// sort.values has no argument `stable`; the order is the same.
 static int sort_check_lanes(pt_context *c, pt_ref self_arg, pt_ref dim_arg, const pt_ref *outs) {
     pt_tensor self = pt_get_tensor(c, self_arg);
     uint32_t dim;

@@ -28,7 +28,7 @@
 
 #define PT_ICSR_PENDSTCLR (1u << 25)
 #define PT_ICSR_PENDSTSET (1u << 26)
-#define PT_AIRCR_RESET 0x05fa0004u /* its key, and SYSRESETREQ */
+#define PT_AIRCR_RESET 0x05fa0004u /* the key of the register, and SYSRESETREQ */
 #define PT_CCR_UNALIGN_TRP (1u << 3)
 #define PT_CCR_DIV_0_TRP (1u << 4)
 #define PT_CCR_STKALIGN (1u << 9)

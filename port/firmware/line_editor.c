@@ -10,7 +10,7 @@ static int next_character(void);
 
 /* Inserts one byte into the line, and shows a character at its last byte. */
 static void insert(int c) {
-    static size_t start, left; /* of the character: its position, and the missing bytes */
+    static size_t start, left; /* the position of the character, and its missing bytes */
     if (c >= 0xC0) {
         start = rl.cursor_pos;
         left = c >= 0xF0 ? 3 : c >= 0xE0 ? 2 : 1;

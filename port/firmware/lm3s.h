@@ -15,7 +15,7 @@
 /* Enables the clock of a peripheral. */
 static inline void pt_lm3s_enable(volatile uint32_t *gates, uint32_t bit) {
     *gates |= 1u << bit;
-    (void)*gates; /* its registers are accessible three clocks later */
+    (void)*gates; /* registers of a peripheral are accessible three clocks later */
 }
 
 #endif

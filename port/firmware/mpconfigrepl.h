@@ -29,7 +29,7 @@
 
 #define MICROPY_PY_ASYNCIO (0)
 #define MICROPY_PY_CRYPTOLIB (0)
-#define MICROPY_PY_DEFLATE (0) // its flash is for kernels
+#define MICROPY_PY_DEFLATE (0) // leaves its flash to kernels
 #define MICROPY_PY_FRAMEBUF (0)
 #define MICROPY_PY_WEBSOCKET (0)
 

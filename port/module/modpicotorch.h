@@ -83,9 +83,11 @@ void pt_check_type(mp_obj_t object, const mp_obj_type_t *type);
 // The memory of a buffer.
 typedef struct pt_memory {
     pt_span span;
-    char typecode;     // of its elements
-    bool is_resizable; // it may move or shrink: the anchor is the object, which is read again
-    void *anchor;      // keeps it alive; for a buffer that never moves, its start
+    char typecode;     // typecode of the buffer's elements
+    bool is_resizable; // the memory may move or shrink: the anchor is the object, which is read
+                       // again
+    void *anchor;      // the object that keeps the memory alive; for a buffer that never moves, its
+                       // start
 } pt_memory;
 
 // Returns false for an object that is no buffer, and for arrays of references, which must not be
@@ -107,7 +109,7 @@ typedef struct pt_file {
         pt_data data;
     };
     mp_obj_t owner; // see pt_raise
-    void *anchor;   // of its memory
+    void *anchor;   // the anchor of its memory
     bool is_resizable;
 } pt_file;
 

@@ -158,7 +158,7 @@ static mp_obj_t show(const method *self, const pt_value_view *view, const pt_kep
             pt_typecode(t->dtype), !pt_is_constant_memory(&self->m, view->memory));
     show_at(self, kept->sizes, t->sizes, t->rank * sizeof(int32_t), 'i');
     show_at(self, kept->dim_order, t->dim_order, t->rank, 'B');
-    if (mp_load_attr(kept->tensor, MP_QSTR_dtype_number) != dtype) { // storing it takes longer
+    if (mp_load_attr(kept->tensor, MP_QSTR_dtype_number) != dtype) { // storing takes longer
         mp_store_attr(kept->tensor, MP_QSTR_dtype_number, dtype);
     }
     return kept->tensor;

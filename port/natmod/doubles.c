@@ -17,7 +17,7 @@ typedef uint32_t single;
 #define NOT_A_NUMBER ((real)0xFFF << 51)
 #define HIDDEN ((real)1 << 52)
 
-enum { EXPONENTS = 0x7FF, BIAS = 1075 }; // of a mantissa that is an integer
+enum { EXPONENTS = 0x7FF, BIAS = 1075 }; // BIAS is for a mantissa that is an integer
 
 // ---- common parts
 
@@ -235,7 +235,7 @@ single __aeabi_d2f(real a) {
     real half = (real)1 << (shift - 1), rest = x.mantissa & (2 * half - 1);
     single fraction = (single)(x.mantissa >> shift);
     fraction += rest > half || (rest == half && fraction & 1);
-    int32_t exponent = x.exponent + shift - MIN_EXPONENT; // of floats, less 1
+    int32_t exponent = x.exponent + shift - MIN_EXPONENT; // exponent of a float, less 1
     if (exponent >= 254) {
         return sign | INFINITE_SINGLE;
     }

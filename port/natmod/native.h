@@ -23,7 +23,7 @@ typedef struct pt_native {
     mp_obj_t min, max;        // ints of 64 bits
     mp_obj_t pause;           // a function of bytecode, see pt_pause
     mp_obj_t ticks;           // time.ticks_cpu, or MP_OBJ_NULL
-    uint8_t bytes_of_a_float; // of a float object; 0: unknown
+    uint8_t bytes_of_a_float; // bytes of a float object; 0: unknown
 } pt_native;
 
 extern pt_native pt_micropython;
@@ -72,7 +72,7 @@ const char *pt_get_text(mp_obj_t text, size_t *length);
 #undef mp_obj_is_bool
 #define mp_obj_is_bool(o) ((o) == mp_const_false || (o) == mp_const_true)
 
-// MicroPython registers it by its file.
+// MicroPython registers a native module by its file.
 #define MP_REGISTER_MODULE(name, module)
 
 // ---- objects

@@ -73,7 +73,7 @@ class Board:
 
     @property
     def job_follows_code(self) -> bool:
-        """Return True if the job lies behind the firmware, in the same memory."""
+        """Return True if firmware and job share a memory, in which the job lies behind the firmware."""
         return self.job is self.code
 
     def flash_of_project(self) -> Memory:

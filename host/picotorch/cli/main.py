@@ -120,7 +120,7 @@ def completion_command(shell: str) -> None:
     from click import shell_completion
 
     found = shell_completion.get_completion_class(shell)
-    assert found is not None  # click has one for each of _SHELLS
+    assert found is not None  # click has a completion class for each shell of _SHELLS
     click.echo(found(cli, {}, "picotorch", "_PICOTORCH_COMPLETE").source())
 
 

@@ -24,7 +24,7 @@ from ..run.run_request import RunRequest
 from .command import Choice, InputFile, OutputFile, ParamType, did_you_mean
 
 LAST_PORT = 65535
-_Function = TypeVar("_Function", bound=Callable[..., Any])  # of a command
+_Function = TypeVar("_Function", bound=Callable[..., Any])  # the function of a command
 
 
 class Quantity(ParamType):
@@ -56,7 +56,7 @@ class Bytes(Quantity):
 
 
 CLOCK = Quantity("CLOCK", parse_clock)
-MEMORY = Bytes(1 << 32, parse_memory)  # of a chip; a core can address no more
+MEMORY = Bytes(1 << 32, parse_memory)  # the size of a chip's memory; a core can address no more
 
 
 class ChipName(ParamType):

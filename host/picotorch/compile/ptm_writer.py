@@ -24,9 +24,9 @@ _ALIGNMENT = 8
 _MAX_METHODS = 255
 _RECORD = struct.Struct("<IIIHBB")  # pt_value
 _INITIAL = struct.Struct("<III")  # pt_ptm_initial
-_Content = tuple[str, int, Any]  # of a constant: "number", "bytes", "records" or "entries"; type; value
+_Content = tuple[str, int, Any]  # a constant: "number", "bytes", "records" or "entries"; type; value
 _Key = tuple[_Content, int]  # a constant and its index
-_NO_INDEX = 1 << 16  # of a constant that instructions share, until it gets one behind the others
+_NO_INDEX = 1 << 16  # the index of a shared constant, until it gets an index behind the other constants
 
 
 @dataclass

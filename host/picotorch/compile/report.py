@@ -90,8 +90,8 @@ class CompiledModel(Report):
     """A .ptm file of all methods of a program.
 
     flash: bytes by part. packed_weights: None if there was no choice. min_temp: True for the minimum
-    temp memory. measured_on: the emulated board that counted. message: the reason if none did. output:
-    the file, or its folder in the C project.
+    temp memory. measured_on: the emulated board that counted. message: the reason if nothing was
+    counted. output: the file, or its folder in the C project.
     """
 
     model: str

@@ -82,7 +82,7 @@ def zeros(method: Loaded) -> list[Area]:
         return [(lib.PT_MEMORY_PLANNED + i, 0, size)
                 for i, size in enumerate(method.planned_sizes()) if size]
     inputs, outputs = io_areas(method)
-    instructions = [(outputs, []), *reads_and_writes(method)]  # they can be read before the first run
+    instructions = [(outputs, []), *reads_and_writes(method)]  # outputs can be read before a run
     return read_before_written(inputs, instructions).all()
 
 

@@ -53,7 +53,7 @@ MPY = 6 | 3 << 8
 RUNTIME = 34 * 1024  # bytes of heap for the runtime, all of it imported from a file system
 HEAP_BESIDE = RUNTIME + 14 * 1024  # and the memories of a small model
 # The part of an object, by its path in the linker's map: the first match.
-PARTS = {".lto.o": "binding, library and kernels",  # by link-time optimization, of a small one
+PARTS = {".lto.o": "binding, library and kernels",  # link-time optimization of small modules
          "/port/natmod/doubles.o": "compiler's library", "/port/": "binding",
          "/kernels/core/": "library", "/registry/registry.o": "library", "/kernels/": "kernels",
          "": "compiler's library"}
@@ -190,12 +190,12 @@ def build(arches: tuple[str, ...], programs: dict[str, Program], output: Path,
           small: bool = False) -> NativeModule:
     """Build the module for each architecture into OUTPUT/ARCH.
 
-    programs: link only the kernels that these need, and the readers of their formats; without programs
-    link all but those of kernels/extra, for .pte files. small: see Kind.
+    programs: link only the kernels that these programs need, and the readers of their formats. Without
+    programs all kernels except kernels/extra are linked, for .pte files. small: see Kind.
 
-    Raises NotSupported for a .ptm file that the module would reject, InvalidArgument for an install.py
-    in the folder that picotorch did not write, NotFound outside of picotorch's repository,
-    OperatorMissing, and Internal if the build fails.
+    Raises NotSupported for a .ptm file that the module would reject. Raises InvalidArgument if the
+    folder has an install.py that picotorch did not write. Raises NotFound outside of picotorch's
+    repository. Raises OperatorMissing for a missing kernel, and Internal if the build fails.
     """
     check_ptms(arches, programs, small)
     check_package(output)

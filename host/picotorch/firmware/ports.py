@@ -106,7 +106,7 @@ def _how_to_get(board: PortBoard, tree: Path | None = None) -> str:
     return f"{clone}{make}, then the same command with MICROPYTHON_DIR={quoting.shell(folder)}"
 
 
-# ---- what is put into it
+# ---- contents of the firmware
 
 
 def _manifest(board: PortBoard, parts: set[str]) -> str:

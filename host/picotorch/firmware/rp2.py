@@ -30,7 +30,7 @@ from . import selective, uf2
 PORT = ROOT / "port" / "upstream" / "rp2"
 BUILD = ROOT / "build" / "rp2"
 FLASH = 0x10000000
-PARTS = ("files", "module", "tracer")  # of the runtime, included for scripts
+PARTS = ("files", "module", "tracer")  # parts of the runtime that scripts use
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ _FLOAT64 = "pt_all_float64"
 
 _COMMENT = re.compile(r"//.*")
 _INCLUDE = re.compile(r'(?m)^#include (?:"([^"]+)"|<(picotorch/[^>]+)>)')
-_DEFINITION = re.compile(  # of a function or a constant with external linkage
+_DEFINITION = re.compile(  # the definition of a function or a constant with external linkage
     r"(?m)^(?!static|typedef|inline)(?:const )?\w[\w ]*?[ *]\**(pt_\w+)"
     r"(?:\([^;{}]*\) \{|(?:\[[^\n]*\])? =\s)")
 _PROTOTYPE = re.compile(r"(?m)^(?!static|typedef|#)\w[\w *]*\([^{};]*\);")

@@ -62,14 +62,14 @@ def _add_names(tree: dict[str, Any], name: str, found: list[str]) -> None:
 
 def _keys(context: Any) -> Any:
     """Return the keys of a dict or the fields of a dataclass, and another value for a sequence."""
-    if isinstance(context, dict):  # of a defaultdict
+    if isinstance(context, dict):  # a defaultdict stores a dict as context
         return context["dict_context"]
     try:
         keys = json.loads(context)
     except ValueError:  # the name of a namedtuple
         return None
     is_dataclass = isinstance(keys, list) and len(keys) == 2 and isinstance(keys[0], list)
-    return keys[0] if is_dataclass else keys  # its second list has the fields that are None
+    return keys[0] if is_dataclass else keys  # the second list names the fields that are None
 
 
 def identifiers(names: list[str], count: int) -> list[str]:

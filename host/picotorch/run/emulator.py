@@ -23,7 +23,7 @@ from ..host.sources import ROOT
 from .job import ALIGNMENT, Job
 
 FIRMWARE_DIR = ROOT / "build" / "firmware"
-SOURCES = ROOT / "port" / "firmware" / "frozen_repl"  # of a checkout
+SOURCES = ROOT / "port" / "firmware" / "frozen_repl"  # the scripts of a checkout
 
 FAULT_STATUS = 70
 

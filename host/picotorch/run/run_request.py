@@ -9,7 +9,7 @@ from ..host.request import PORT, Request
 from ..host.twin import open_program
 from . import running
 
-Sizes: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]  # of inputs, by their index
+Sizes: TypeAlias = tuple[tuple[int, tuple[int, ...]], ...]  # the sizes of inputs, by their index
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -130,7 +130,7 @@ int pt_data_open(pt_data *file, const void *data, uint32_t size, pt_verification
                                HEADER_END, size,
                                "too few bytes for a .ptd file; give the whole file");
     }
-    const uint8_t *magic = file->data + PT_FLAT_TENSOR_HEADER_POSITION; // it may not be aligned
+    const uint8_t *magic = file->data + PT_FLAT_TENSOR_HEADER_POSITION; // may not be aligned
     if ((magic[0] | magic[1] << 8 | magic[2] << 16 | (uint32_t)magic[3] << 24) !=
         PT_FLAT_TENSOR_HEADER_MAGIC) {
         return pt_report(error, PT_ERROR_NOT_FOUND, PT_SUBJECT_DATA_FILE, PT_NO_INDEX,

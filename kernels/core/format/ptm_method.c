@@ -22,7 +22,7 @@ static const pt_value *ptm_method_values_of(const pt_method_meta *meta) {
     return ptm_method_at(meta, pt_offset_of(ptm_method_record_of(meta)->values));
 }
 
-// ---- which method
+// ---- finding a method
 
 static pt_text ptm_method_name_of(const pt_method_meta *meta) {
     return text_at(meta->program, pt_ptm_method_of(meta)->name);

@@ -10,7 +10,7 @@ static void bind_ptm(pt_method *m) {
     const pt_ptm_method *method = pt_ptm_method_of(&m->meta);
     uint8_t *data = (uint8_t *)(uintptr_t)m->meta.program->data;
     pt_bind(c, PT_MEMORY_PROGRAM, data, m->meta.program->size);
-    pt_bind(c, PT_MEMORY_PTM, data, 0); // the same bytes as PT_MEMORY_PROGRAM
+    pt_bind(c, PT_MEMORY_PTM, data, 0); // this memory has the bytes of PT_MEMORY_PROGRAM
     c->records = data;
     c->method = method->record;
     c->idle_scratch = method->idle_scratch ? pt_make_ref(PT_MEMORY_PTM, method->idle_scratch) : 0;

@@ -83,8 +83,7 @@ static int find_target(target *t) {
         return inputs_refuse_type(t, item.type);
     }
     pt_tensor tensor = pt_get_tensor(&t->m->c, t->ref);
-    if (tensor.flags & PT_VALUE_DYNAMIC) { // the current sizes may differ from the sizes in the
-                                           // program
+    if (tensor.flags & PT_VALUE_DYNAMIC) { // the bounds are in the program
         PT_TRY(pt_method_meta_evalue(&t->m->meta, PT_VALUES, t->value, NULL, &item, t->error));
         return pt_method_meta_tensor(&t->m->meta, &item, &t->info, t->error);
     }

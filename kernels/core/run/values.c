@@ -106,7 +106,7 @@ double pt_int_as_double(int64_t i) {
     uint64_t bits = magnitude >> 11,
              rest = magnitude & 0x7FF; // 53 bits, and the bits that are rounded off
     bits += rest > 0x400 || (rest == 0x400 && (bits & 1));
-    bits += (exponent - 1) << 52; // the leading 1 of the 53 adds one
+    bits += (exponent - 1) << 52; // the leading 1 of the mantissa adds 1 to the exponent
     bits |= (uint64_t)(i < 0) << 63;
     double value;
     memcpy(&value, &bits, sizeof(value));

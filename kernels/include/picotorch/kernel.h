@@ -268,9 +268,9 @@ typedef struct pt_scalar {
 } pt_scalar;
 
 pt_scalar pt_get_scalar(const pt_context *c, pt_ref arg);
-int64_t pt_get_int(const pt_context *c, pt_ref arg); // of an int or bool
+int64_t pt_get_int(const pt_context *c, pt_ref arg); // reads an int or bool
 bool pt_get_bool(const pt_context *c, pt_ref arg);
-double pt_get_double(const pt_context *c, pt_ref arg); // of any of the three
+double pt_get_double(const pt_context *c, pt_ref arg); // reads an int, bool or double
 double pt_scalar_as_double(pt_scalar s);
 double pt_int_as_double(int64_t i);
 // For a run: sets the variable `arg` to a number and its type.
@@ -284,7 +284,7 @@ const char *pt_get_string(const pt_context *c, pt_ref arg, uint32_t *length);
 // Lists. Each read of an int searches the program, so a kernel reads every int once.
 uint32_t pt_list_length(const pt_context *c, pt_ref arg);
 int64_t pt_list_int(const pt_context *c, pt_ref arg, uint32_t i);
-double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i); // of a list of doubles
+double pt_list_double(const pt_context *c, pt_ref arg, uint32_t i); // reads a double
 bool pt_list_bool(const pt_context *c, pt_ref arg, uint32_t i);     // of a list of bools
 // Reads the first ints of a list, at most `max`; returns the list's length.
 uint32_t pt_list_ints(const pt_context *c, pt_ref arg, uint32_t max, int64_t *values);
@@ -317,9 +317,9 @@ typedef struct pt_lanes {
 // Returns the lanes along `dim`. A 0-d tensor has one lane of size 1; without elements outer and
 // inner are undefined.
 pt_lanes pt_lanes_of(const pt_tensor *t, uint32_t dim);
-// True if both have the same rank and sizes.
+// True if both tensors have the same rank and sizes.
 bool pt_same_sizes(const pt_tensor *a, const pt_tensor *b);
-// True if both have the same dim order.
+// True if both tensors have the same dim order.
 bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b);
 
 // Sets the sizes of the tensor `arg`. A static tensor must already have these sizes; a dynamic

@@ -118,7 +118,7 @@ typedef struct pt_program {
     uint32_t constant_segment;
     uint32_t constant_size;
     const struct pt_format *format;
-    uint8_t verification; // of a .ptm file
+    uint8_t verification; // verification of a .ptm file
 } pt_program;
 
 // Opens the .pte file of `size` bytes at `data`, at most PT_PROGRAM_LIMIT. InvalidProgram for a
@@ -159,7 +159,7 @@ int pt_named_data(const pt_program *program, uint32_t i, pt_span *data, pt_error
 // library: positions in the program. It is valid as long as the program is, and may be copied.
 typedef struct pt_method_meta {
     const pt_program *program;
-    uint32_t index; // of the method
+    uint32_t index; // number of the method
     uint32_t position;
     uint32_t values;
     uint32_t inputs;
@@ -197,11 +197,11 @@ int pt_method_meta_buffer(const pt_method_meta *meta, uint32_t i, uint32_t *size
 typedef struct pt_evalue {
     uint8_t type;     // PT_TYPE_...
     bool has_numbers; // a list of ints whose entries are the numbers, in a .ptm file
-    pt_scalar number; // of an int, bool or double
-    pt_text text;     // of a string
-    uint32_t items;   // of a list: position of its vector of items
+    pt_scalar number; // only for an int, bool or double
+    pt_text text;     // only for a string
+    uint32_t items;   // only for a list: position of its vector of items
     uint32_t count;   // number of items
-    uint32_t table;   // of a tensor: position of its table
+    uint32_t table;   // only for a tensor: position of its table
 } pt_evalue;
 
 // Reads value number i: of PT_VALUES the value itself, of PT_INPUTS and PT_OUTPUTS the value of
@@ -215,7 +215,7 @@ int64_t pt_list_entry(const pt_method_meta *meta, const pt_evalue *list, uint32_
 
 // A tensor in the program. The arrays lie in the file.
 typedef struct pt_tensor_info {
-    const int32_t *sizes;     // of a dynamic tensor the upper bounds
+    const int32_t *sizes;     // for a dynamic tensor the upper bounds
     const uint8_t *dim_order; // dims from the outermost in memory to the innermost
     uint8_t dtype;            // PT_DTYPE_..., the numbers of ExecuTorch's ScalarType
     uint8_t rank;
@@ -291,7 +291,7 @@ typedef struct pt_instruction_walk {
     uint8_t kind;          // PT_INSTRUCTION_...
     int32_t target;        // operator, delegate, moved value, condition or freed value
     int32_t other;         // value that a move writes; destination of a jump, in its chain
-    uint32_t args;         // of a call: position of the vector of its values
+    uint32_t args;         // only for a call: position of the vector of its values
     uint32_t n_args;
     bool bad; // a part lies outside the file
     pt_pair_layout instruction;
@@ -462,13 +462,13 @@ bool pt_accepts(uint8_t dtype, char typecode);
 // The current value of a loaded method. It points into the memories of the method.
 typedef struct pt_value_view {
     uint8_t type;     // PT_TYPE_...
-    uint8_t memory;   // of a tensor: number of the memory that its data lies in
-    uint32_t nbytes;  // of a tensor
+    uint8_t memory;   // only for a tensor: number of the memory with its data
+    uint32_t nbytes;  // only for a tensor
     pt_tensor tensor; // the tensor with its data in place
     pt_scalar number;
     pt_text text;
     pt_evalue list;
-    uint32_t value; // of a list: its number in PT_VALUES
+    uint32_t value; // only for a list: its number in PT_VALUES
 } pt_value_view;
 
 // Read output i; a parameter or buffer by name; item i of a list. A tensor stays in place, in the
@@ -487,7 +487,8 @@ int pt_list_view(const pt_method *method, const pt_evalue *list, uint32_t i, pt_
 // outputs and mutable buffers contain what the earlier instructions wrote; inputs stay set. In both
 // cases the method is at its first instruction afterwards.
 int pt_execute(pt_method *method, pt_error *error);
-// Executes one instruction. EndOfMethod if none is left; otherwise as pt_execute.
+// Executes one instruction. EndOfMethod if no instruction is left. Other errors are as for
+// pt_execute.
 int pt_step(pt_method *method, pt_error *error);
 // Moves to the first instruction. InvalidState.
 int pt_restart(pt_method *method, pt_error *error);
@@ -506,7 +507,7 @@ int pt_moved_memory(const pt_method *method, uint32_t memory, pt_error *error);
 
 // Bytes that a loaded method uses.
 typedef struct pt_usage {
-    uint32_t pool;   // of the pool, from pool_used on
+    uint32_t pool;   // bytes of the pool, from pool_used on
     uint32_t packed; // of these: packed weights, at the end
     uint32_t temp;   // of temp memory; some kernels run with less, and take longer
     // Temp memory with which the kernels are fastest: `temp` or more. The kernels use no more. For

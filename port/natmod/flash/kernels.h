@@ -6,7 +6,7 @@
 
 typedef struct pt_flash {
     uint32_t magic;
-    uint32_t size; // of all, with this header
+    uint32_t size; // size of the header, code and constants
     uint32_t crc;  // CRC-32 of the bytes after the header
     uint32_t zero;
 } pt_flash;

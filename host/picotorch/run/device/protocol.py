@@ -105,7 +105,7 @@ class Link:
         self._check_address()
         try:
             return Transport(self.port, self._timeout)
-        except ValueError as error:  # pyserial raises it for an unsupported address
+        except ValueError as error:  # the error of pyserial for an unsupported address
             raise fail(INVALID_ARGUMENT, str(error), self.name,
                        remedy="--help says what a port may be") from None
 

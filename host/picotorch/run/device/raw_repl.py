@@ -44,7 +44,7 @@ class Transport(SerialTransport):  # type: ignore[misc]
 
     def __init__(self, device: str, timeout: float) -> None:
         super().__init__(device, timeout=timeout)
-        if device.lower().startswith("rfc2217:"):  # its writes have a limit of their own
+        if device.lower().startswith("rfc2217:"):  # writes to such a device have a limit of their own
             self._read, self.serial.read = self.serial.read, self._read_or_raise
         else:
             self.serial.write_timeout = timeout
@@ -54,7 +54,7 @@ class Transport(SerialTransport):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def timeout(self, seconds: float) -> Iterator[None]:
-        """Wait for this many seconds inside the block, and as before behind it."""
+        """Use another timeout inside the block."""
         before = self.serial.timeout
         self._wait_for(seconds)
         try:

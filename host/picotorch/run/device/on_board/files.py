@@ -37,7 +37,7 @@ def make_folder(path):
     for i in range(len(parts)):
         try:
             os.mkdir("/".join(parts[: i + 1]))
-        except OSError:  # it exists, or stat or a later write raises the error
+        except OSError:  # the folder exists; if not, stat or a later write raises the error
             pass
     if not os.stat(path)[0] & 0x4000:
         raise OSError(20)
@@ -119,7 +119,7 @@ class _Blocks:
         self.size = device.ioctl(4, 0) * self.block
         try:
             self.in_place = len(memoryview(device)) > 0
-        except TypeError:  # it is not mapped into memory
+        except TypeError:  # the device is not mapped into memory
             self.in_place = False
 
     def erase(self, start, size):

@@ -45,7 +45,7 @@ def _check(data, checksum, seed=0):
 def do(checksum, source, space=""):
     """Execute a text."""
     global _lines, _checksum
-    _lines = _checksum = 0  # of an answer that ended with an exception
+    _lines = _checksum = 0  # drops an answer that ended with an exception
     _check(source, checksum)
     exec(source, spaces[space])
     _end()

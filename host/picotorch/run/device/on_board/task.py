@@ -29,7 +29,7 @@ def use_preferred_temp():
         preferred = one.method.memory_report()["temp"]["preferred"]
         gc.collect()
         bytearray(preferred)
-    except (Error, MemoryError):  # the run raises it
+    except (Error, MemoryError):  # the run raises this error again
         return
     sections["settings"] = bytes(sections["settings"]) + b"\ntemp_size=%d\n" % preferred
 

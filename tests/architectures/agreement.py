@@ -32,7 +32,7 @@ from picotorch.host.values import TENSOR  # noqa: E402
 from picotorch.run import parity  # noqa: E402
 
 BOARD = "mps2-an386"  # 16 MB of external RAM, of which 15 MB hold planned memory
-BOUND = 1e-5  # of the largest magnitude of an output
+BOUND = 1e-5  # the maximum difference relative to the largest magnitude of an output
 SEED = 0
 
 ARCHITECTURES = {f"{package}: {name}": build

@@ -238,7 +238,7 @@ def trace(board, one, is_logged=True):
 
 
 def total(sums, part):
-    """Return the sums by one part of their keys."""
+    """Add up the sums of all keys with the same `part`."""
     found = {}
     for key, (instructions, *cycles) in sums.items():
         add(found, key[part], instructions, cycles)

@@ -37,7 +37,7 @@ from support import benchmark_store, fixture_store  # noqa: E402
 BOARDS = ("mps2-an385-m0plus", "mps2-an385", "mps2-an386", "mps3-an547")
 PATH = ROOT / "host" / "picotorch" / "measure" / "instructions_by_size.json"
 MAX_CALLS = 20  # a call with MACs has at most this many times the instructions of a minimal call
-NETWORK = 4  # operators
+NETWORK = 4  # number of operators of a network
 FEW = 4  # calls of different sizes; operators with fewer calls share one fit
 
 

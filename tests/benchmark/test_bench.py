@@ -100,4 +100,4 @@ def test_threads_are_measured_as_far_as_there_are_cores(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     found = twin_speed.measure_threads()
     assert list(found) == [1, 2] and all(took > 0 for took in found.values())
-    assert round(PRODUCTS / 1e9, 2) == 1.81  # of a ResNet-18
+    assert round(PRODUCTS / 1e9, 2) == 1.81  # the products of a ResNet-18

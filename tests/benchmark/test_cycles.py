@@ -98,11 +98,11 @@ def test_an_instruction_of_a_table(core, one, before, taken, usual):
 PIPELINES = [
     # M7: two in a cycle
     ("m7", "ldr r5, [r1, #4]; smlad r2, r3, r4, r2", False, 1),
-    ("m7", "smlad r2, r3, r4, r2; smlad r6, r3, r5, r6", False, 2),  # one multiplier
+    ("m7", "smlad r2, r3, r4, r2; smlad r6, r3, r5, r6", False, 2),  # there is one multiplier
     ("m7", "smlad r2, r3, r4, r2; nop; smlad r2, r3, r5, r2", False, 2),  # the next sum follows at once
     ("m7", "mul r2, r3, r4; nop; add r5, r2, r6", False, 3),  # other operations wait for a product
     ("m7", "ldr r0, [r2, #0]; ldr r1, [r2, #4]", False, 1),  # an even and an odd word
-    ("m7", "ldr r0, [r2, #0]; ldr r1, [r2, #8]", False, 2),  # two words of one bank
+    ("m7", "ldr r0, [r2, #0]; ldr r1, [r2, #8]", False, 2),  # both words lie in one bank
     ("m7", "ldr r3, [r1]; nop; add r0, r3, r2", False, 2),  # a loaded word is ready in the next cycle
     ("m7", "ldr r3, [r1]; nop; mul r0, r3, r2", False, 3),  # but later for a product
     ("m7", "ldrb r3, [r1]; nop; add r0, r3, r2", False, 3),  # a loaded byte is ready later, too
@@ -115,7 +115,7 @@ PIPELINES = [
     ("m7", "str r0, [r1]; smlad r2, r3, r4, r2", False, 2),
     ("m7", "add r0, r1, r2; sxtb16 r3, r4", False, 2),  # a DSP operation issues only first of two
     ("m7", "sxtb16 r3, r4; add r0, r1, r2", False, 1),
-    ("m7", "add r0, r1, r2, lsl #3; add r3, r4, r5, lsl #3", False, 2),  # one shifter
+    ("m7", "add r0, r1, r2, lsl #3; add r3, r4, r5, lsl #3", False, 2),  # there is one shifter
     ("m7", "ldmia r0!, {r4, r5, r6, r7}; nop", False, 3),
     ("m7", "ldrd r4, r5, [r0]; smlad r2, r3, r6, r2", False, 2),
     ("m7", "subs r0, r0, #1; bne.n 10", True, 1),  # predicted
@@ -142,7 +142,7 @@ PIPELINES = [
      False, 4),
     ("m55", "vldrw.u32 q0, [r5]; vldrw.u32 q1, [r6]; vmlava.s8 r0, q2, q3; vmlava.s8 r2, q2, q3",
      False, 6),
-    ("m55", "vldrw.u32 q0, [r5]; vmlava.s8 r0, q0, q2", False, 2),  # they overlap beat by beat
+    ("m55", "vldrw.u32 q0, [r5]; vmlava.s8 r0, q0, q2", False, 2),  # both overlap beat by beat
     ("m55", "vmul.i32 q0, q1, q2; vadd.i32 q3, q0, q4", False, 3),  # a product is ready a cycle later
     ("m55", "vmul.i32 q0, q1, q2; vstrw.32 q0, [r0]", False, 2),  # but not for a store
     ("m55", "vldrb.u8 q0, [r1, q2]; vldrw.u32 q1, [r5]", False, 17),  # a gather takes a cycle per lane
@@ -222,7 +222,7 @@ NAMES = [  # text, kind, name, sets flags
     ("vmovnt.i32 q0, q1", "vector", "vmovnt", False),
     ("vmovlt.f32 s0, s1", "float move", "vmov", False),
 ]
-ACCESSES = [  # text, results, all registers that it reads
+ACCESSES = [  # text, results, all registers that the instruction reads
     ("add r0, r7", {"r0"}, {"r0", "r7"}),
     ("add.w r0, r4, r5, lsl #2", {"r0"}, {"r4", "r5"}),
     ("smlal fp, r3, ip, r2", {"r11", "r3"}, {"r11", "r3", "r12", "r2"}),

@@ -429,7 +429,7 @@ def native_modules(tmp_path, monkeypatch):
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(name.encode() * 100)
     monkeypatch.setattr(installing, "BUILD", tmp_path)
-    monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
+    monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as without the repository
     has_facts(monkeypatch, mpy=native_module.MPY | ARMV7EMSP << 10)  # ours loads no native modules
     return tmp_path
 

@@ -41,7 +41,7 @@ def native_modules(tmp_path, monkeypatch):
 
     renew.count = 0
     monkeypatch.setattr(installing, "BUILD", tmp_path)
-    monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
+    monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as without the repository
     monkeypatch.setattr(installing, "facts_of", lambda conversation: {
         **device_run.facts_of(conversation), "mpy": native_module.MPY | ARMV7EMSP << 10})
     return renew

@@ -51,7 +51,7 @@ def test_on_the_twin(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_on_a_board(name):
-    """The commands are those of the README, with mpremote."""
+    """The commands are the commands of the README, with mpremote."""
     (recording,) = folder(name).glob("recording.*")
     with Remote(running.DEFAULT_BOARD) as remote:
         remote(["cp", folder(name) / "model.pte", recording, ":"])

@@ -161,7 +161,7 @@ def test_the_full_module_is_selected_if_no_other_can_be_built(call, board, has, 
                                                                   tmp_path):
     """The model may only copy its float64 tensors; the report names the features that it surely
     needs."""
-    monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as it is without the repository
+    monkeypatch.setattr(selective, "SETUP", tmp_path / "none")  # as without the repository
     built = installing.BUILD / "armv7emsp-fast" / "_picotorch.mpy"
     built.parent.mkdir()
     left_out = b"PTM FLOAT64 COMPLEX VOLUMES\0"

@@ -227,7 +227,8 @@ def test_the_counter_of_the_stm32_is_exact(count):
 
 
 def test_the_clocks_of_the_stm32_become_ready():
-    """They become ready in the order of clock_stm32f4.c. Any other register keeps the written value."""
+    """The clocks become ready in the order of clock_stm32f4.c. Any other register keeps the written
+    value."""
     rcc = Peripheral("netduinoplus2", "rcc")
     for written, ready in ((1, 1 << 1), (1 | 1 << 16, 1 << 17), (1 | 1 << 16 | 1 << 24, 1 << 25)):
         assert not rcc.read(0) & ready
@@ -467,7 +468,7 @@ def test_without_a_renode_nothing_is_built(steps, monkeypatch, tmp_path):
 
 
 def test_one_program_looks_for_renode():
-    """The Makefile calls tools/renode.py for it."""
+    """The Makefile calls tools/renode.py, which looks for Renode."""
     recipe = (ROOT / "Makefile").read_text().partition("\nrenode:")[2].partition("\n")[2]
     assert "renode-test" not in recipe and "RENODE_TEST" not in recipe
 

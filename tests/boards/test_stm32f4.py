@@ -68,7 +68,7 @@ def test_a_crystal_that_does_not_start_leaves_the_clock_of_the_reset(model):
 def test_the_uart_has_its_baud_rate_and_pins_whatever_the_clock(model, state):
     registers = model(state)
     assert abs(bus_hz(registers, 13) / registers["BRR"] / 115200 - 1) < 0.01
-    assert registers["CR1"] == 1 << 13 | 1 << 3  # enabled, and it transmits
+    assert registers["CR1"] == 1 << 13 | 1 << 3  # the UART is enabled, and transmits
     assert registers["AHB1ENR"] & 2 and registers["APB2ENR"] & 1 << 4
     assert registers["MODER"] == 2 << 12 | 2 << 14  # PB6 and PB7
     assert registers["AFRL"] == 7 << 24 | 7 << 28

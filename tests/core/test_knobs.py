@@ -36,7 +36,7 @@ WORKING = [
 # Macros of a list of operators (see registry.c), which all builds below define.
 LEFT_OUT = ["PT_NO_WINOGRAD", "PT_NO_POINTWISE", "PT_NO_IM2ROW",
             *(f"PT_NO_{path.name.upper()}" for path in sorted((KERNELS / "extra").iterdir()))]
-INTERNAL = {"PT_NO_OPERATOR", "PT_ANY_FACTOR"}  # of registry.c, of fft_lines.inc
+INTERNAL = {"PT_NO_OPERATOR", "PT_ANY_FACTOR"}  # registry.c and fft_lines.inc define these names
 
 MAIN = r"""
 #include <picotorch/picotorch.h>

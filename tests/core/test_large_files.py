@@ -17,7 +17,7 @@ from support.targets import aligned, run_script
 
 REACH = 1 << 27
 TABLES_SIZE, SEGMENT_BASE = 16, 24  # positions of fields of the header
-DATA_TABLES, DATA_TABLES_SIZE, DATA_SEGMENT_BASE = 16, 24, 32  # of a data file
+DATA_TABLES, DATA_TABLES_SIZE, DATA_SEGMENT_BASE = 16, 24, 32  # positions in the header of a data file
 BEYOND = "planned buffer 0: is too large"
 
 

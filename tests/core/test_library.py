@@ -164,7 +164,7 @@ def test_an_error_has_the_text_of_python(subject):
         for index in -1, 0, 2**31 - 1:
             for numbers in (NO_BYTES, NO_BYTES), (0, 1), (2**32 - 2, NO_BYTES):
                 if subject == lib.PT_SUBJECT_INSTRUCTION and numbers[0] > 0:
-                    continue  # its numbers are of arguments, so the error has both or none
+                    continue  # the numbers count arguments: both or none
                 requested, available = (-1 if number == NO_BYTES else number for number in numbers)
                 error = library_error(code, subject, index, -1, requested, available, what, None)
                 assert text_of(code=code, subject=subject, index=index, requested=numbers[0],

@@ -211,7 +211,7 @@ def test_the_autoencoder_runs_on_a_board_of_1_mb_of_flash():
 
 @pytest.mark.parametrize("name", benchmark_store.NAMES)
 def test_packed_weights_in_the_ptm_file_save_instructions(name):
-    """It saves as many as the pool does, if the pool has room for packed weights."""
+    """They save at least as many as packed weights in the pool."""
     model = benchmark_store.load(name)
     program = model.pte(ALL_ON)
     runs = [running.run(Request(file, name, model.inputs, pack_weights=pack, pool_size=None), ALL_ON)

@@ -102,7 +102,7 @@ def test_functions_and_macros_have_the_names_of_the_program(project, call):
     sh("make", "-s", "-C", folder, "run", *UNOPTIMISED)
     symbols = sh("nm", folder / "build/host/kws").split()
     assert "kws_output_scores" in symbols
-    assert "kws_output_mask_of_all" not in symbols  # nothing calls it, so it takes no bytes
+    assert "kws_output_mask_of_all" not in symbols  # nothing calls the function, so it takes no bytes
     if shutil.which("g++") is not None:
         (folder / "use.cpp").write_text(USE)
         sh("g++", "-std=c++11", "-Wall", "-Wextra", "-Werror", "-c", "-o", folder / "use.o",

@@ -636,7 +636,7 @@ def model():
 
 
 def test_the_boxes_that_nms_keeps_are_bounded(call, torch, tmp_path):
-    """Their number is known only when the program runs, so memory is planned for the maximum."""
+    """The number of boxes is known only when the program runs, so memory is planned for the maximum."""
     (tmp_path / "detector.py").write_text(DETECTOR.format(tests=str(fixture_store.FOLDER.parent)))
     status, out, _ = call("export", f"{tmp_path / 'detector.py'}:model", "-o", tmp_path / "o.pte")
     assert status == 0 and "output 1 differs from PyTorch's by up to 0, of values" in out

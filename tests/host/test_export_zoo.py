@@ -18,7 +18,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402, N812
 
 MIN_SQNR = 20  # dB, of outputs; below this, the report calls a program rough
-MIN_SHARE = 0.9  # of the multiply-accumulates in int8
+MIN_SHARE = 0.9  # minimum part of the multiply-accumulates in int8
 
 # ---- transformers
 

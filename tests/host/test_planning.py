@@ -121,7 +121,7 @@ def test_a_buffer_that_was_read_within_can_be_read_at_the_end(seed):
     except ValueError:
         return
     if any(value in step.reads for step in steps[ended + 1 :]):
-        return  # another read is the last one
+        return  # the value is read again later
     before = trace(places, inputs, steps, [value], executions=1)
     number = sum(len(step.reads) for step in steps[:ended])
     assert trace(new, inputs, steps, [value], executions=1)[-1] == before[number]
@@ -188,7 +188,7 @@ def test_memory_that_outlives_an_execution_is_not_shared():
     new, size = planned(places, [0], steps, [2], always=[3])
     assert size == 48
     assert [value for value in new if new[value] == new[3]] == [3]
-    # the same for a buffer that is read before it is written
+    # even without `always`: buffer 3 is read before it is written
     assert planned(places, [0], steps, [2])[1] == 48
 
 

@@ -60,7 +60,7 @@ def on_terminal(*command, **environment):
         while True:
             try:
                 said += os.read(screen, 4096)
-            except OSError:  # its other end is closed
+            except OSError:  # the other end is closed
                 break
     os.close(screen)
     assert process.returncode == 0

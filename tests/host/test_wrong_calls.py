@@ -30,7 +30,7 @@ RIGHT = {
     "report": [MODEL, "--output", "{}/right.html"],
     "flash": ["{}/right.uf2", "--board", "RPI_PICO", "--dry-run"],
 }
-ONLY_A_MODEL = [MODEL]  # for the other commands
+ONLY_A_MODEL = [MODEL]  # arguments of the other commands
 WRONG_NUMBERS = ("abc", "-1", "nan", "1,5")
 WRONG_FILES = ("{}/missing", "{}/folder", "{}/fifo")
 WRONG_OUTPUTS = ("{}/missing/out", "{}/folder")
@@ -257,7 +257,7 @@ def test_a_wrong_call(call, folder, monkeypatch, arguments, subjects):
 def has_json(arguments):
     found = COMMANDS.get(arguments[0])
     return found is not None and any("--json" in option.opts for option in found.params) and (
-        not arguments[-1].startswith("-"))  # it would be the value of such an option
+        not arguments[-1].startswith("-"))  # such an option would take --json as its value
 
 
 def check_message(status, error, subjects):

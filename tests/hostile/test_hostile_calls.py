@@ -214,7 +214,7 @@ def test_places_of_a_mask_are_counted():
 
 
 MAX_POLLS = 64  # each follows 1 << 16 steps, far more than an example needs
-HUGE = 1 << 20, 1 << 24  # the first fits next to all other sizes of an example
+HUGE = 1 << 20, 1 << 24  # the first size fits next to all other sizes of an example
 
 
 def huge_calls(operator):

@@ -128,7 +128,7 @@ def test_there_are_many_of_every_kind():
 
 MANY_ON = "mps2-an386"
 OF_A_KIND = {True: 5, False: 2}  # files of a kind, on this and on each other board
-AT_ONCE = 45  # a board's heap has room for their names
+AT_ONCE = 45  # files in a run; a board's heap has room for their names
 LARGEST = 20000  # bytes
 NOT_ON_BOARDS = ("bundled",)  # only the host reads these
 # Limits of the instructions for one file, from its first byte to the error: a constant, and a number

@@ -42,7 +42,7 @@ PART_BYTES = 2_000_000  # planned memory of which a test tries all sizes
 SWEPT_BOARDS = SCRIPT_BOARDS if SWEEP else ("mps2-an386",)
 # The fixtures for one boot of a board
 MAX_FIXTURES = 24
-ROOM = 0.9  # of the memory for jobs, which also has the script
+ROOM = 0.9  # maximum part of the memory for jobs, which also has the script
 
 
 def job_of(fixtures, **settings):
@@ -208,7 +208,7 @@ STATEFUL = ("counter", "counter_initialized", "gru_stateful", "kv_cache", "kv_ca
 @pytest.mark.reliability
 @pytest.mark.parametrize("name", STATEFUL)
 def test_a_method_keeps_its_state_while_others_fail_to_load_behind_it(name):
-    """Before each of its runs, another method tries every smaller pool size in the same pool."""
+    """Before each run of the method, another method tries every smaller pool size in the same pool."""
     fixture = FIXTURES[name]
     program = Program.load(BufferDataLoader(aligned(fixture.pte)))
     (method_name,) = fixture.methods

@@ -92,7 +92,7 @@ def test_two_operands(name, operator, limit):
     y = np.concatenate([rng.permutation(X), rng.uniform(-999, 999, 5000),
                         rng.uniform(-50000, 50000, 5000), rng.integers(-9, 9, X.size).astype(float),
                         np.tile(special, special.size)])
-    if name == "fmod":  # its work grows with the distance of the exponents
+    if name == "fmod":  # the work of fmod grows with the distance of the exponents
         x, y = np.clip(x, -1e9, 1e9), np.where(np.abs(y) < 1e-9, 1.0, y)
     result = call(operator, x, y, np.zeros_like(x))
     with np.errstate(all="ignore"):

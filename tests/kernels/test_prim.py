@@ -115,7 +115,7 @@ def test_floor_division_of_the_largest_and_the_smallest(a, b):
     assert compute("floordiv", a, b) == (a - math.fmod(a, b)) / b
 
 
-# ---- of tensors
+# ---- queries of tensors
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 

@@ -179,7 +179,7 @@ ROWS = np.int32([[1, 2], [1, 2], [0, 2]])
 
 
 def test_slices_along_a_dim_have_an_inverse_and_counts_in_any_case():
-    """The exporter plans memory for them."""
+    """The exporter plans memory for the inverse and the counts."""
     found = call(CONSECUTIVE, ROWS, False, False, -2, np.zeros((2, 2), np.int32),
                  np.zeros(3, np.int64), np.zeros(2, np.int64))
     assert [one.tolist() for one in found] == [[[1, 2], [0, 2]], [0, 0, 1], [2, 1]]

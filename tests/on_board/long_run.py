@@ -19,7 +19,7 @@ except ImportError:
     getallocatedblocks = None
 
 BYTE = 0  # ScalarType
-SPREAD = 16  # inferences for one event
+SPREAD = 16  # number of inferences for one event
 BLOCKS = 10  # blocks that CPython's caches may add after the start
 
 
@@ -251,7 +251,7 @@ register_backend("Counter", counter)
 run = Run(int(settings["seed"]))
 run.model.load()
 used = run.model.pool.used
-for function in [event[1] for event in run.events]:  # what each of them makes once is made
+for function in [event[1] for event in run.events]:  # creates the objects that each function makes once
     function()
 run.infer()
 sums = array("I", [0] * (count // every))  # printing allocates

@@ -89,7 +89,7 @@ class Growing(Backend):
         self.view = memoryview(bytearray(1))
 
     def grow(self, where):
-        """Return True if it grew."""
+        """Grow the memory if `where` is the chosen place. Return True if it grew."""
         if where != self.at:
             return False
         self.at = ""

@@ -319,7 +319,7 @@ CALLS = {
 @HOW
 @pytest.mark.parametrize("name", CALLS)
 def test_calls_of_a_method_that_executes(meeting, name, how):
-    allowed = {"unload of the library",  # C keeps it loaded
+    allowed = {"unload of the library",  # C keeps the method loaded
                "seed", "get_output", "get_outputs"}  # a backend may call these
     method, tried = loaded(doubling()), []
     method.set_input(floats(1, 2, 3, 4), 0)

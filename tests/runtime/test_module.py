@@ -128,8 +128,8 @@ print(found["used"], found["preferred"], found["size"])
 
 @pytest.mark.thorough
 def test_it_allocates_the_preferred_temp_memory(call, tmp_path):
-    """It does so if the heap has twice as much, else it allocates the minimum. On the twin nothing
-    gains."""
+    """The module does so if the heap has twice as much, else it allocates the minimum. On the twin a
+    larger temp memory gains nothing."""
     script, model = tmp_path / "script.py", tmp_path / "model.pte"
     script.write_text(TEMP_SCRIPT)
     model.write_bytes(benchmark_store.load("int8_resnet8").pte("mps2-an386"))

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.check
 
 CALLS = ("load", "execute", "step", "unload")
 TOO_SMALL = "MemoryAllocationFailed stack"
-TOO_DEEP = "RuntimeError"  # of the calling function
+TOO_DEEP = "RuntimeError"  # raised by the calling function
 IN_THE_BACKEND = "Internal delegate"
 
 

@@ -109,7 +109,7 @@ def test_a_handler_of_signals_executes_another_method():
 
     def handle(*_):
         found.append(one(X))
-        signal.setitimer(signal.ITIMER_REAL, 0.05)  # not while this one runs
+        signal.setitimer(signal.ITIMER_REAL, 0.05)  # the signal must not arrive while this method runs
 
     before = signal.signal(signal.SIGALRM, handle)
     signal.setitimer(signal.ITIMER_REAL, 0.05)

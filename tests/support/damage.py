@@ -23,7 +23,7 @@ from picotorch import register_backend  # noqa: E402
 from support import fixture_store  # noqa: E402
 from support.exercise import Curious, outcome  # noqa: E402
 
-SECONDS = 5.0  # for one program
+SECONDS = 5.0  # maximum for one program
 once = partial(outcome, thorough=False)
 
 

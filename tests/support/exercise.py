@@ -26,7 +26,7 @@ from picotorch.schema import KERNEL_TYPES_TENSOR
 
 LARGEST_MEMORY = 1 << 16  # bytes of any buffer that a program gets
 POOL = 1 << 15
-CALLS = 100  # of a backend, of one method; in an endless loop they would take most of the time
+CALLS = 100  # calls of a backend by one method; in an endless loop they would take most of the time
 # Bytes that fill inputs repeatedly: zeros, numbers of any kind, numbers of 8 bytes
 FILLINGS = (b"\0", bytes(17 * i % 251 for i in range(251)), b"\1\0\0\0\0\0\0\0")
 

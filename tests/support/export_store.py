@@ -12,7 +12,7 @@ import numpy as np
 
 TESTS = Path(__file__).resolve().parents[1]
 FOLDER = TESTS / "models" / "export"
-SIZES = {  # of a sample's arrays, by network
+SIZES = {  # sizes of a sample's arrays, by network
     "cnn": [(1, 16, 16)], "mlp": [(196,)], "gru_step": [(16,), (32,)], "transformer": [(8, 32)],
     "depthwise": [(3, 24, 24)],
 }  # fmt: skip

@@ -21,7 +21,7 @@ BUNDLED = tomllib.loads((FOLDER / "bundled_program.toml").read_text())
 LAYOUTS = {"bool": "?", "u8": "B", "i8": "b", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",
            "f64": "d"}
 HEADER_POSITION = 8
-ALIGNMENT = 128  # of the data behind the tables
+ALIGNMENT = 128  # alignment of the data behind the tables
 MISSING = object()  # for Parts.changed: omits the field
 
 

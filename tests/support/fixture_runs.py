@@ -33,7 +33,7 @@ def with_one_nan(fixture, result):
     for number, run in enumerate(fixture.runs):
         for i, signature in enumerate(fixture.methods[run.method]["outputs"]):
             path = f"out{number}_{i}"
-            dtype = signature.get("dtype")  # a number or a list has none
+            dtype = signature.get("dtype")  # a number or a list has no dtype
             dtype = PARTS.get(dtype, dtype)
             if path in files and dtype in ("float16", "float32", "float64"):
                 values = np.frombuffer(files[path], dtype).copy()

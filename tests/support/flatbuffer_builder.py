@@ -111,7 +111,7 @@ def build_data(tables, data=b"", **header):
     """Return the bytes of a .ptd file from a dict of tables and the data of its segments, which begins
     at a multiple of 128. `header`: fields of the header with other values."""
     flat = build(tables, FLAT_TENSOR)
-    length = 48  # of the header with its padding
+    length = 48  # length of the header with its padding
     base = -(-(len(flat) + length) // 128) * 128
     fields = {"magic": b"FH01", "length": 40, "flatbuffer_offset": length,
               "flatbuffer_size": len(flat), "segment_base": base, "segment_data_size": len(data)}

@@ -118,7 +118,7 @@ class HostileTensor:
     dtype: int
     sizes: list
     order: list
-    data: bytes  # its first contents, in memory order
+    data: bytes  # the first contents of the tensor, in memory order
     constant: bool = False
     bound: int | None = None  # in elements, of a dynamic tensor
     shift: int = 0
@@ -161,7 +161,7 @@ class HostileCall:
         self.operator = operator
         self.signature = operator_signature(NUMBERS[operator])
         self.tensors, self.values = {}, []
-        self.cpu_seconds = 0.0  # of the kernel's run
+        self.cpu_seconds = 0.0  # processor time of the kernel's run
         self.keep = arguments
         self.arguments = [self._copy(argument) for argument in arguments]
         for _ in range(draw.below(changes + 1)):

@@ -51,7 +51,7 @@ class Assembly:
         self.fixed = set()  # tensors that are constants
         self.alike = {}  # tensors by dtype, sizes and dim order
         self.inputs, self.outputs = [], []
-        self.ends = [0, 0]  # of the planned buffers
+        self.ends = [0, 0]  # ends of the planned buffers
         self.starting = []  # moves that write the initial values of tensors
         self.calls = []  # tensors by their ids
         for _ in range(1 + draw.below(MAX_CALLS)):

@@ -10,7 +10,8 @@ from support.programs import names_result, plan, program, tensor
 
 PLANNED = 128  # bytes
 CONSTANT = 64
-# The kinds of their arguments: Tensor, number, List of ints, Condition, lists of tensors, 0 for None
+# The kinds of the operators' arguments: Tensor, number, List of ints, Condition, lists of tensors, 0
+# for None
 OPERATORS = {
     "executorch_prim::et_view.default": "TLT", "aten::relu.out": "TT", "aten::view_copy.out": "TLT",
     "aten::add.out": "TTNT", "aten::cat.out": "VNT", "aten::clone.out": "T0T",

@@ -59,7 +59,7 @@ def table_size():
     vtable."""
     for name, table in tables():
         if name in ("none_input", "unplanned_state"):
-            continue  # their runs need further memory
+            continue  # the runs of these programs need further memory
         for value, content in numbers(0, 3, 4, 2**16 - 1, size=2):
             yield (name, f"{table.name}: {value}",
                    patched(fixture(name).pte, table.vtable + 2, content))

@@ -102,7 +102,8 @@ def zero_size():
 
 @kind("fields", "size: another", (*INVALID, "InvalidArgument"))
 def another_size():
-    """Yield one more or less than the operator needs. The planned memory may end before it."""
+    """Yield a size that is one more or one less than the operator needs. The planned memory may end
+    before it."""
     for name in ("permute", "linear_5", "softmax_2x2", "cat_channels_last"):
         yield from changed(name, "Tensor.sizes[]", lambda part, place: (
             part.get(place) + 1, max(part.get(place) - 1, 0)), slice(8))

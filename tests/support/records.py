@@ -41,7 +41,7 @@ def first_plan(program):
 class Context:
     """A pt_context whose memories are buffers."""
 
-    threads = 1  # that share loops
+    threads = 1  # number of threads that share loops
 
     def __init__(self):
         self._c = ffi.new("pt_context *")

@@ -39,7 +39,7 @@ SIZE = re.compile(r"^    size: (0x\w+)$", re.MULTILINE)
 SIZES = {"IRQControllers.NVIC": 0x1000, "UART.CMSDK_APB_UART": 0x1000}  # of these models in Renode
 # QEMU's accesses to peripherals. Its timer of the core has a bus of its own, behind v7m_systick.
 ACCESS = re.compile(r"memory_region_ops_(read|write) cpu 0 .* addr (0x\w+) .* name '(?!systick')")
-SECURE = 0x10000000  # of an address; with TrustZone, QEMU prints addresses of peripherals without it
+SECURE = 0x10000000  # bit of an address; with TrustZone, QEMU prints addresses without it
 TRACE = "trace"
 TIMEOUT = 8  # seconds of the host
 NAMED_ARGUMENT = re.compile(r"\w+=.")  # a variable of Renode, from any source
@@ -61,7 +61,7 @@ def spans(text):
 
 
 class renode_double:
-    """The keywords, including those of Renode's own keyword file."""
+    """Define Renode's keywords, including the keywords of Renode's own keyword file."""
 
     ROBOT_LIBRARY_SCOPE = "SUITE"
 

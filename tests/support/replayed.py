@@ -21,7 +21,7 @@ TIMEOUT = 600  # seconds
 
 @dataclass(frozen=True)
 class Result:
-    """The result for one input. digest: of all values that the library returned."""
+    """The result for one input. digest: the digest of all values that the library returned."""
 
     methods: int
     loaded: int

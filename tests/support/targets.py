@@ -120,7 +120,7 @@ def _board_module(job: Job, files: dict) -> types.ModuleType:
     module.memories = lambda: tuple(memories)
     module.memory = memories.__getitem__
     module.place = lambda name: arenas[name].memory
-    address_zero = bytearray(range(64))  # no pointer leads to it here
+    address_zero = bytearray(range(64))  # no pointer leads to this memory here
     module.address_zero = lambda: address_zero
     module.stack_paint = lambda: None
     module.stack_used = lambda: 0

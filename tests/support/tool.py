@@ -12,7 +12,7 @@ def load_tool(name):
     spec = importlib.util.spec_from_file_location(name, TOOLS / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    sys.path.insert(0, str(TOOLS))  # for the tools that it imports
+    sys.path.insert(0, str(TOOLS))  # for the modules that the tool imports
     try:
         spec.loader.exec_module(module)
     finally:

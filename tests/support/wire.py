@@ -47,7 +47,7 @@ class Board:
 
     def __enter__(self):
         self._start()
-        assert self._at_prompt.wait(TIMEOUT), "the board has no prompt"  # it drops earlier input
+        assert self._at_prompt.wait(TIMEOUT), "the board has no prompt"  # the board drops earlier input
         threading.Thread(target=self._serve, daemon=True).start()
         return self
 

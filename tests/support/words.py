@@ -12,8 +12,8 @@ import numpy as np
 RATE = 8000
 FORMANTS = {"a": (730, 1090, 2440), "e": (530, 1840, 2480), "i": (270, 2290, 3010),
             "o": (570, 840, 2410), "u": (300, 870, 2240)}
-WIDTHS, LOUDNESS = (90, 110, 170), (1, 0.6, 0.3)  # of the formants: Hz, and loudness
-WORDS = ("ai", "ia", "au", "ue", "oi", "eo", "")  # the last one: only noise
+WIDTHS, LOUDNESS = (90, 110, 170), (1, 0.6, 0.3)  # Hz and loudness of the formants
+WORDS = ("ai", "ia", "au", "ue", "oi", "eo", "")  # the last word is only noise
 
 
 def spoken(word, random):

@@ -85,7 +85,7 @@ def test_wheel(tmp_path):
 
 
 def test_a_wheel_includes_the_builds_for_boards(tmp_path, monkeypatch):
-    """The wheel includes no other files beside them."""
+    """Beside the builds the wheel includes no other files."""
     (tmp_path / "firmware").mkdir()
     built = emulator.firmware_path(load_board(BOARD)).parent
     (tmp_path / "firmware" / built.name).symlink_to(built)

@@ -1,4 +1,4 @@
-"""Test that the check for forbidden symbols detects them."""
+"""Test that the check for forbidden symbols detects forbidden symbols."""
 
 import subprocess
 import sys

@@ -58,7 +58,7 @@ static void look_at_text(pt_text text) {
 static uint32_t float_size(uint8_t dtype, uint64_t *infinity) {
     switch (dtype) {
     case PT_DTYPE_HALF:
-    case PT_DTYPE_COMPLEX_HALF: // two of them
+    case PT_DTYPE_COMPLEX_HALF: // two numbers in an element
         *infinity = 0x7C00;
         return 2;
     case PT_DTYPE_BFLOAT16:
@@ -149,7 +149,7 @@ static void free_blocks(uint32_t first) {
 // ---- the parts of an input
 
 typedef struct file {
-    const uint8_t *given; // as the fuzzer passes them
+    const uint8_t *given; // the bytes that the fuzzer passes
     const uint8_t *at;    // each in a block of its own, which must not change
     uint32_t size;
     uint32_t same; // bytes from here on are unchanged

@@ -17,7 +17,7 @@ from replay import inputs  # noqa: E402
 from support import fixture_store  # noqa: E402
 from support.flatbuffer_builder import FLAT_TENSOR, SCHEMA  # noqa: E402
 
-BITS = 64  # of a pointer
+BITS = 64  # the bits of a pointer
 MAX_LENGTH = 8192
 SECONDS = 20
 CORPUS = "library"  # name of the stored corpus

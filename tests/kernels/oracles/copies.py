@@ -9,7 +9,7 @@ from support.pytorch_dtypes import DTYPES, category, promote
 
 from .sample import Sample, oracle
 
-# These include dtypes without arithmetic
+# The dtypes include dtypes without arithmetic
 MOVED = [*DTYPES, "float16", "uint16", "uint32", "uint64", "complex64", "complex128"]
 FAR = (-2**63, 2**63 - 1, -2**31, 2**31)
 

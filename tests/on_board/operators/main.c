@@ -33,16 +33,16 @@ typedef struct {
 
 typedef struct {
     uint32_t memory;
-    uint32_t offset; /* of its bytes in the case */
+    uint32_t offset; /* offset of its bytes in the case */
     uint32_t size;
-    uint32_t shift; /* its address above a multiple of ALIGNMENT; or AT_END */
+    uint32_t shift; /* distance of its address above a multiple of ALIGNMENT; or AT_END */
 } image;
 
 enum { AT_END = 128 }; /* the last word ends accessible memory */
 
 typedef struct {
     uint32_t size;     /* bytes from one case to the next */
-    uint32_t position; /* of the instruction in the pool; the method is at 0 */
+    uint32_t position; /* position of the instruction in the pool; the method is at 0 */
     uint32_t pack_weights;
     uint32_t scratch; /* provided bytes, or the requested bytes if these are more */
     uint32_t n_images;
@@ -51,7 +51,7 @@ typedef struct {
 
 typedef struct {
     uint32_t error;
-    uint32_t stage; /* of the error */
+    uint32_t stage; /* stage in which the error occurred */
     uint32_t argument;
     uint32_t scratch; /* bytes that the check requested */
     uint32_t stack;

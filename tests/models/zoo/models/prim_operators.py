@@ -39,7 +39,7 @@ _RESULTS = (
     ("chosen", "executorch_prim::sym_ite.Scalar", ("greater", "whole", "less"),
      lambda condition, a, b: a if condition else b),
 )  # fmt: skip
-_FLOATS = ("quotient", "float", "floor", "negative")  # a board has them with 32 bits only
+_FLOATS = ("quotient", "float", "floor", "negative")  # a board has these floats with 32 bits only
 
 
 def _compute(x):

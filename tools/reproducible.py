@@ -92,7 +92,7 @@ def make_firmware(sources: Path, micropython: Path, board: str, variant: str, *a
     """Call the firmware's make elsewhere.
 
     Raises:
-        BuildFailed: it ended with another status than 0.
+        BuildFailed: make ended with another status than 0.
     """
     _run(["make", "-C", "port/firmware", f"-j{os.cpu_count()}", f"BOARD={board}", f"VARIANT={variant}",
           *arguments], sources, **OTHERWISE, MICROPYTHON_DIR=str(micropython))

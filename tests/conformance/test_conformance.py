@@ -79,7 +79,7 @@ def test_sort_names_each_of_equal_elements_once(installed):
 
 
 def test_the_tests_of_topk_expect_the_outputs_of_executorch(installed):
-    """Of several equal elements, both name the same elements, and so does PyTorch."""
+    """Both name the same elements among equal elements, and so does PyTorch."""
     import torch
     from conformance.runtimes import run_executorch
     from executorch.exir import to_edge

@@ -85,7 +85,7 @@ def test_a_method_may_use_a_part_of_the_shared_state():
 
 
 def test_methods_share_through_others():
-    """a and c have no buffer in common, but each has one with b."""
+    """a and c have no buffer in common, but each shares a buffer with b."""
     methods = adds("a", [2], [64, 16, 0]), adds("b", [2, 3], [64, 16, 16]), adds("c", [3], [64, 0, 16])
     program = Runtime.get().load_program(built(*methods))
     b = program.load_method("b")

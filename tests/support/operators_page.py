@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Write the tables of docs/operators.md: each operator, the dtypes that its kernel supports, and its
-error for the others. The program calls the kernels to find these."""
+error for other dtypes. The program calls the kernels to find dtypes and errors."""
 
 import dataclasses
 import itertools

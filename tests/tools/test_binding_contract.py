@@ -111,8 +111,8 @@ def empty_method(**arguments):
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")),
                          ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_picotorch_reads_no_other_name(path):
-    """The module's names are in the contract. Names of objects that it makes, which are all called
-    `library`, are public."""
+    """The module's names are in the contract. The objects that it makes are in variables called
+    `library`, and have public names."""
     tree = ast.parse(path.read_text())
     allowed = contract.BOTH | contract.MICROPYTHON | contract.CPYTHON | {"__file__"}
     for node in ast.walk(tree):

@@ -46,7 +46,7 @@ typedef struct {
     uint32_t pack_weights;
     uint32_t scratch; /* provided bytes, or the requested bytes if these are more */
     uint32_t n_images;
-    image images[]; /* the last is the pool's; the program's is used in place */
+    image images[]; /* the last image is for the pool; the program is used in place */
 } test_case;
 
 typedef struct {

@@ -5,7 +5,7 @@ import pytest
 from picotorch.cli import export as commands
 from picotorch.export import pipeline, report
 from picotorch.measure import advising, by_size
-from support import fixture_store
+from support import fixture_store, html_page
 
 
 @pytest.fixture(scope="module")
@@ -383,3 +383,42 @@ def test_the_bytes_in_float32_of_a_network_over_sequences_are_estimated(torch, c
     size = advising._bytes_in_float(exported.buffer, advising._read(meta),
                                     sum(bool(row[3]) for row in rows) / len(rows))
     assert size == pytest.approx(exported.report["float32"]["bytes"], rel=0.1)
+
+# ---- the page of --report
+
+
+NET_PY = """
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.features = torch.nn.Sequential(torch.nn.Conv2d(1, 8, 3), torch.nn.ReLU())
+        self.classifier = torch.nn.Linear(800, 4)
+
+    def forward(self, x):
+        return self.classifier(self.features(x).flatten(1))
+
+
+def model():
+    torch.manual_seed(0)
+    return Net().eval(), (torch.rand(1, 1, 12, 12),)
+"""
+
+
+def test_the_page_has_modules_and_their_sqnr(torch, call, tmp_path):
+    (tmp_path / "net.py").write_text(NET_PY)
+    np.savez(tmp_path / "samples.npz", in0=np.random.default_rng(0).uniform(
+        -1, 1, (16, 1, 1, 12, 12)).astype(np.float32))
+    output = tmp_path / "report.html"
+    status, out, error = call("export", f"{tmp_path}/net.py:model", "-o", tmp_path / "net.pte",
+                              "--quantize", tmp_path / "samples.npz", "--report", output)
+    assert (status, error) == (0, "") and out.endswith(f"Wrote {output}\n")
+    root = html_page.read(output.read_text())
+    head, rows = next(one for table in root.all("table")
+                      if "module" in (one := html_page.table(table))[0])
+    modules = {row[head.index("module")]: row[head.index("SQNR")] for row in rows}
+    assert {"features.0", "classifier"} <= modules.keys()
+    assert all(float(modules[name].removesuffix(" dB")) > 20 for name in ("features.0", "classifier"))
+    assert "beside PyTorch" in root.one("main").text

@@ -275,41 +275,6 @@ def test_compile_writes_a_page_with_both_files(call, tmp_path):
                       tmp_path / "report.html"), "--report")
 
 
-@pytest.mark.thorough
-def test_export_writes_a_page_with_modules_and_their_sqnr(call, tmp_path):
-    pytest.importorskip("executorch")
-    (tmp_path / "net.py").write_text(NET_PY)
-    np.savez(tmp_path / "samples.npz", in0=np.random.default_rng(0).uniform(
-        -1, 1, (16, 1, 1, 12, 12)).astype(np.float32))
-    root = page_of(call, tmp_path, "export", f"{tmp_path}/net.py:model", "-o", tmp_path / "net.pte",
-                   "--quantize", tmp_path / "samples.npz")
-    head, rows = table_after(root, "Layers")
-    modules = {row[head.index("module")]: row[head.index("SQNR")] for row in rows}
-    assert {"features.0", "classifier"} <= modules.keys()
-    assert all(float(modules[name].removesuffix(" dB")) > 20 for name in ("features.0", "classifier"))
-    assert "beside PyTorch" in root.one("main").text
-
-
-NET_PY = """
-import torch
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.features = torch.nn.Sequential(torch.nn.Conv2d(1, 8, 3), torch.nn.ReLU())
-        self.classifier = torch.nn.Linear(800, 4)
-
-    def forward(self, x):
-        return self.classifier(self.features(x).flatten(1))
-
-
-def model():
-    torch.manual_seed(0)
-    return Net().eval(), (torch.rand(1, 1, 12, 12),)
-"""
-
-
 # ---- models that do not run
 
 

@@ -201,7 +201,7 @@ def _accuracy_figures(model: Model) -> list[tuple[str, str, str]]:
     if beside.accuracy is not None:
         other = beside.accuracy.reference
         found.append(("accuracy", f"{100 * beside.accuracy.program:.1f} %", samples + (
-            "" if other is None else f"; {100 * other:.1f} % of {beside.reference}")))
+            "" if other is None else f"; {beside.reference}: {100 * other:.1f} %")))
     for one in beside.outputs[:3]:
         name = "SQNR" if len(beside.outputs) == 1 else f"SQNR of output {one.output}"
         text = decibels(one.sqnr) if one.equal is None else f"{100 * one.equal:.1f} % equal"

@@ -65,7 +65,7 @@ def root(model):
 
 def table_after(root, heading):
     """The first table behind a heading."""
-    parts = list(itertools.chain(*[[element for element in walk(root)]]))
+    parts = list(walk(root))
     start = next(i for i, one in enumerate(parts) if one.name in ("h2", "h3") and one.text == heading)
     return html_page.table(next(one for one in parts[start:] if one.name == "table"))
 

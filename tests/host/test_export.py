@@ -13,7 +13,7 @@ from picotorch import Error, errors
 from picotorch.boards import chips
 from picotorch.export import modules as modules_module
 from picotorch.export import pipeline, report, samples, torch_errors
-from picotorch.export.differences import Difference
+from picotorch.export.differences import Difference, decibels
 from picotorch.measure import timing
 from picotorch.run import emulator
 from picotorch.runtime import Runtime
@@ -246,7 +246,7 @@ def test_sqnr_is_the_ratio_of_the_squares():
     assert difference.entry() == {"sqnr": pytest.approx(20.0), "largest": 0.5, "magnitude": 4.0}
     same = Difference()
     same.add(np.ones(3), np.ones(3))
-    assert same.entry()["sqnr"] == 300 and report._decibels(300) == "same"
+    assert same.entry()["sqnr"] == 300 and decibels(300) == "same"
 
 
 @pytest.mark.parametrize("expected, found", [

@@ -16,7 +16,7 @@ class Counter(Backend):
 
     def __init__(self):
         self.sizes = memoryview(bytearray(8))
-        self.ready = 0  # delegates that init created, less those that destroy freed
+        self.ready = 0  # delegates that init created and destroy has not freed
         self.place = ""
         self.at = None
 

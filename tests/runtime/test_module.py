@@ -252,7 +252,7 @@ def test_the_version_is_that_of_the_package():
 
 
 def test_the_names_of_the_package():
-    """The names include those that are imported at their first use."""
+    """The names include names that are imported at their first use."""
     names = {}
     exec("from picotorch import *", names)
     assert {"Module", "Error", "FileDataLoader", "EventTracer", "STRICT"} <= names.keys()

@@ -154,16 +154,10 @@ def export(model: Path, output: Path | None, quantize: Path | None, observer: st
     """
     if shapes and inputs is not None:
         raise click.UsageError("give --shape or --inputs, not both")
-    if core and quantize is None:
-        raise click.UsageError("--core goes with --quantize")
-    if keep_float and quantize is None:
-        raise click.UsageError("--keep-float goes with --quantize")
-    if mixed is not None and quantize is None:
-        raise click.UsageError("--mixed goes with --quantize")
     if observer is not None:
         observer_names.parse(observer)
-        if quantize is None:
-            raise click.UsageError("--observer goes with --quantize")
+    if quantize is None:
+        options.refuse({"core", "keep_float", "mixed", "observer"}, "goes with --quantize")
     tell = None if as_json else functools.partial(click.echo, nl=False)
     is_function = modules.is_function(str(model))
     if not is_function:
@@ -179,7 +173,7 @@ def export(model: Path, output: Path | None, quantize: Path | None, observer: st
         output = _default_output(model, is_function, kind)
         check_output(output)
         replaced = output.exists()
-    options = pipeline.ExportOptions(
+    chosen = pipeline.ExportOptions(
         None if quantize is None else read_rows(quantize), core or pipeline.CORE,
         None if evaluate is None else read_rows(evaluate), int8_io, fuse_rnn, keep_float, mixed,
         observer or observer_names.DEFAULT)
@@ -187,16 +181,16 @@ def export(model: Path, output: Path | None, quantize: Path | None, observer: st
         if shapes or inputs is not None or unconfined:
             raise click.UsageError("--shape, --inputs and --unconfined are for files of torch: the "
                                    "function returns its example inputs")
-        built = _export_function(str(model), options, Steps(tell))
+        built = _export_function(str(model), chosen, Steps(tell))
     elif kind == torchscript.PTE:
         built = pipeline.Built(*replan.export_file(bundled.program_of(data), str(model), int8_io))
     else:
         examples = list(shapes) or (None if kind == torchscript.PT2 else [])
         examples = examples if inputs is None else read_npz(inputs, [LIMIT])
-        built = sandboxed_export.export_file(data, kind, str(model), examples, options, tell,
+        built = sandboxed_export.export_file(data, kind, str(model), examples, chosen, tell,
                                              unconfined)
     write(output, built.program)
-    entry = built.entry if kind == torchscript.PTE else completing.complete(built, options.core)
+    entry = built.entry if kind == torchscript.PTE else completing.complete(built, chosen.core)
     entry |= {"output": str(output)} | ({} if kind == torchscript.PTE else {"replaced": replaced})
     text = replan.show_text if kind == torchscript.PTE else report.show_text
     if entry.get("missing_operators"):

@@ -6,7 +6,7 @@ import importlib
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any, TypeVar
 
 import click
@@ -304,12 +304,10 @@ def _given() -> dict[str, str]:
 
 def refuse_others(allowed: set[str], what: str) -> None:
     """Raise UsageError for options of the user that do not go with `what`."""
-    for name, option in _given().items():
-        if name not in allowed:
-            raise click.UsageError(f"{option} does not go with {what}")
+    refuse(_given().keys() - allowed, f"does not go with {what}")
 
 
-def refuse(names: set[str], why: str) -> None:
+def refuse(names: Set[str], why: str) -> None:
     """Raise UsageError if the user gave options of these parameters, which have no effect."""
     for name, option in _given().items():
         if name in names:

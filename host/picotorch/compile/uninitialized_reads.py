@@ -128,7 +128,7 @@ def reads_and_writes(method: Loaded) -> Iterator[tuple[list[Area], list[Area]]]:
 
 
 def _of_call(call: CData, args: list[int]) -> tuple[list[int], list[int]]:
-    """Return the arguments that a call reads, and those that it writes."""
+    """Return the arguments that a call reads, and the arguments that it writes."""
     letters = operator_signature(call.kernel)
     return ([arg for arg, letter in zip(args, letters, strict=True)
              if letter == CHANGED or letter not in WRITTEN + SCRATCH],

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 # The arrays of these names that a graph computes of the arguments of forward
 ValuesOf: TypeAlias = Callable[[list[Any], set[str]], dict[str, np.ndarray]]
 
-_SILENT = 300.0  # dB: stands for no difference, since JSON has no infinity
+SILENT = 300.0  # dB: stands for no difference, since JSON has no infinity
+
+
+def decibels(sqnr: float | None) -> str:
+    """Return an SQNR as text: "same" without a difference, "-" for None."""
+    return "-" if sqnr is None else "same" if sqnr >= SILENT else f"{sqnr:.1f} dB"
 
 
 class Difference:
@@ -57,8 +62,8 @@ class Difference:
         if not math.isfinite(self.signal) or not math.isfinite(self.noise):
             return None
         if self.noise == 0:
-            return _SILENT
-        return 10 * math.log10(self.signal / self.noise) if self.signal else -_SILENT
+            return SILENT
+        return 10 * math.log10(self.signal / self.noise) if self.signal else -SILENT
 
 
 class Equality(Difference):
@@ -128,7 +133,7 @@ class Stepper:
 
     def _outputs(self, instruction: Instruction) -> list[int]:
         """Return the tensors that an instruction computes, the items of a list one by one."""
-        return [i for output in instruction.outputs for i in self.values.tensors(output)]
+        return self.values.all_tensors(instruction.outputs)
 
     def _read(self, tensor: int) -> np.ndarray | None:
         info, (buffer, offset) = self.values.tensor(tensor), self.values.planned(tensor)

@@ -123,16 +123,13 @@ class Search:
         self.trials = [Trial(lowered.fake_quantized, lowered.reference, sample) for sample in samples]
         first = self.trials[0]
         self.outputs = [node for node in first.outputs() if _is_float(first.floats[node])]
-        self.signals = sum(self._squares(trial, [trial.floats[node] for node in self.outputs])
+        self.signals = sum(_squares([trial.floats[node] for node in self.outputs])
                            for trial in self.trials)
         self.layer_of = _layer_names(first)
         self.layers = tuple(dict.fromkeys(self.layer_of.values()))
         self.values = self._values(first)
         self.cycles_in_float = self._cycles_in_float(lowered)
         self.roundings = self._roundings(first)
-
-    def _squares(self, trial: Trial, values: Sequence[torch.Tensor]) -> np.ndarray:
-        return np.array([float((value.double().nan_to_num() ** 2).sum()) for value in values])
 
     def _values(self, trial: Trial) -> list[_Value]:
         """Return the rounded values: copies of one value are one."""
@@ -188,7 +185,7 @@ class Search:
             own = {tuple(one.name for one in site.dequantizers): site for site in trial.sites}
             outputs = [node for node in trial.outputs() if _is_float(trial.floats[node])]
             rounded = trial.values(outputs, [own[name] for name in names])
-            noise += self._squares(trial, [
+            noise += _squares([
                 value.double() - trial.floats[node].double()
                 for node, value in zip(outputs, rounded, strict=True)])
         return noise / np.maximum(self.signals, _LEAST)
@@ -262,6 +259,11 @@ class Search:
             if rate > best_rate:
                 best, best_rate = needed, rate
         return best
+
+
+def _squares(values: Sequence[torch.Tensor]) -> np.ndarray:
+    """Return the sum of the squares of each value."""
+    return np.array([float((value.double().nan_to_num() ** 2).sum()) for value in values])
 
 
 def _is_float(value: Any) -> bool:

@@ -10,6 +10,7 @@ from picotorch.errors import NOT_SUPPORTED, fail
 
 from ..host import show
 from ..measure.advising import IN_EITHER, IN_FLOAT32, IN_INT8, WITHOUT_INT8, Advice, Stance
+from .differences import decibels
 
 Entry: TypeAlias = dict[str, Any]  # of a report, as it becomes JSON
 # Of layers below plain fake quantization and of poor ones: a causes.Cause by the name of a value
@@ -104,8 +105,8 @@ def _remedy_with_layers(kept: Collection[str], remedy: str) -> tuple[str, Stance
 
 
 def _sqnrs(layer: Entry, with_fake: bool) -> str:
-    fake = f" instead of {_decibels(layer['fake_sqnr'])}" if with_fake else ""
-    return _decibels(layer["sqnr"]) + fake
+    fake = f" instead of {decibels(layer['fake_sqnr'])}" if with_fake else ""
+    return decibels(layer["sqnr"]) + fake
 
 
 def comparisons(entry: Entry) -> list[str]:
@@ -190,7 +191,7 @@ def _show_layers(entry: Entry) -> None:
     show.heading(f"Difference from PyTorch by layer, {count} sample{'s' * (count > 1)}")
     show.table(["layer", "operator", "type", "SQNR>", "largest>", "of values up to>"], [
         [_label(layer, layers), layer["operator"].removesuffix(".out"), layer["dtype"],
-         _decibels(layer["sqnr"]), f"{layer['largest']:.3g}", f"{layer['magnitude']:.3g}"]
+         decibels(layer["sqnr"]), f"{layer['largest']:.3g}", f"{layer['magnitude']:.3g}"]
         for layer in layers])
 
 
@@ -205,7 +206,7 @@ def _show_mixed(mixed: Entry | None) -> None:
     show.table(["layer", "gain>", "cycles>", "chosen"], [
         [one["layer"], f"{one['gain']:+.1f} dB", f"{one['cycles']:+,}", "yes" * one["is_chosen"]]
         for i, one in enumerate(layers) if i < _GAINS or one["is_chosen"]])
-    show.line(f"SQNR {_decibels(mixed['int8'])} in int8, {_decibels(mixed['found'])} with "
+    show.line(f"SQNR {decibels(mixed['int8'])} in int8, {decibels(mixed['found'])} with "
               f"{len(chosen)} of {len(layers)} layers in float" + ("" if cycles is None else
               f"; about {cycles:,} cycles instead of {mixed['int8_cycles']:,}"))
     if chosen:
@@ -221,10 +222,6 @@ def _label(layer: Entry, layers: list[Entry]) -> str:
     return layer["layer"] if len(same) == 1 else f"{layer['layer']} {layer['value']}"
 
 
-def _decibels(sqnr: float | None) -> str:
-    return "-" if sqnr is None else "same" if sqnr >= 300 else f"{sqnr:.1f} dB"
-
-
 def _show_outputs(entry: Entry) -> None:
     count = entry["samples"]
     show.heading("Outputs on the twin, "
@@ -232,7 +229,7 @@ def _show_outputs(entry: Entry) -> None:
     for output in entry["outputs"]:
         subject = (f"output {output['output']} differs" if len(entry["outputs"]) > 1 else
                    "outputs differ")
-        measure = (f"SQNR {_decibels(output['sqnr'])}" if output.get("equal") is None
+        measure = (f"SQNR {decibels(output['sqnr'])}" if output.get("equal") is None
                    else f"{100 * output['equal']:.3g} % are equal")
         show.line(f"{subject} from PyTorch's by up to {output['largest']:.3g}, of values up to "
                   f"{output['magnitude']:.3g} ({measure})")

@@ -194,8 +194,8 @@ def build(name: str, programs: dict[str, Program], frozen: Sequence[tuple[str, b
 
     programs: link only the kernels that these need, by file name; link all without programs. frozen:
     models for its flash, by name. parts: parts of picotorch.PARTS in addition to files, module and
-    those that the programs need. optimize: selects the variants of convolutions. arguments: for make,
-    in addition to those of boards.toml.
+    the parts that the programs need. optimize: selects the variants of convolutions. arguments: for
+    make, in addition to those of boards.toml.
 
     Raises NotFound without the sources or the tree, MemoryAllocationFailed if the firmware does not
     fit, OperatorMissing, and Internal if the build fails.

@@ -2,6 +2,7 @@
 
 import functools
 import struct
+from collections.abc import Iterable
 from typing import Any
 
 import _picotorch
@@ -141,6 +142,10 @@ class Values:
         if self.kind(index) not in _TENSOR_LISTS:
             return []
         return [i for i in self._entries(index, maximum) if i >= 0 and self.kind(i) == TENSOR]
+
+    def all_tensors(self, indexes: Iterable[int]) -> list[int]:
+        """Return the tensors of several values, the items of lists one by one."""
+        return [tensor for index in indexes for tensor in self.tensors(index)]
 
     def location(self, index: int) -> tuple[str, int]:
         """Return the memory of a tensor's data and the offset in it.

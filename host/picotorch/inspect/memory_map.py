@@ -17,6 +17,7 @@ from ..host import quoting
 from ..host.drawing import FONTS
 from ..host.instructions import Instruction, read_instructions
 from ..host.values import Values
+from .description import planned_buffers
 from .lifetimes import INPUT, SCRATCH, STATE, Box, lifetimes, live_bytes
 
 # A palette of distinct neighbours, also for people with colour blindness.
@@ -48,7 +49,7 @@ _STYLE = f"text {{ font: 11px {FONTS}; fill: #333; }}" """
 
 def draw(meta: MethodMeta, title: str) -> str:
     """Return the text of the SVG. Raises InvalidArgument for a method without planned memory."""
-    sizes = [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
+    sizes = planned_buffers(meta)
     if not any(sizes):
         raise fail(INVALID_ARGUMENT, "the method has no planned memory to draw", "memory map")
     return _Drawing(meta, sizes, {}).text(title)
@@ -60,7 +61,7 @@ def for_page(meta: MethodMeta, names: Mapping[int, str]) -> str:
     The attribute data-layers of a box has the instructions that use it. names: of instructions, where
     they have better ones than their operators.
     """
-    sizes = [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
+    sizes = planned_buffers(meta)
     return _Drawing(meta, sizes, names, _PAGE_WIDTH).element() if any(sizes) else ""
 
 
@@ -105,7 +106,7 @@ class _Drawing:
         self.parts: list[str] = []
 
     def _colours(self) -> dict[str, str]:
-        """Return the operators that write most tensors have a colour of their own."""
+        """Return colours by maker. The operators that write most tensors have their own."""
         counts = Counter(self._maker(box) for box in self.boxes if box.made_by not in _KINDS)
         colours = {name: _COLOURS[i] if i < len(_COLOURS) else _OTHERS
                    for i, (name, _) in enumerate(counts.most_common())}

@@ -107,7 +107,7 @@ class _Method(NamedTuple):
     kept: frozenset[int] = frozenset()
 
     def tensors(self, indexes: Iterable[int]) -> list[int]:
-        return [tensor for index in indexes for tensor in self.values.tensors(index)]
+        return self.values.all_tensors(indexes)
 
     def nbytes(self, index: int) -> int:
         return self.values.tensor(index).nbytes()
@@ -328,8 +328,7 @@ def _origins(values: Values, instructions: list[Instruction]) -> list[dict[int, 
              and values.location(i)[0] in ("constant", "external", LEFT_OUT)}
     origins = []
     for one in instructions:
-        operands = [i for argument in one.arguments for i in values.tensors(argument)]
-        made = [i for output in one.outputs for i in values.tensors(output)]
+        operands, made = values.all_tensors(one.arguments), values.all_tensors(one.outputs)
         origin = {i: found[i] for i in operands if i in found}
         for i in made:
             found.pop(i, None)

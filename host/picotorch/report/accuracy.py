@@ -10,7 +10,7 @@ import numpy as np
 
 from picotorch.errors import INVALID_ARGUMENT, fail
 
-from ..export.differences import Difference, Equality, Stepper
+from ..export.differences import SILENT, Difference, Equality, Stepper
 from ..export.samples import Samples, Unfit, read_arrays, samples_of
 from ..host.inputs import checked_inputs, dequantize_array, exported_value
 from ..host.operators import supported_operators
@@ -20,7 +20,6 @@ from ..host.values import TENSOR
 from .matching import Program, candidates
 
 _LAYER_SAMPLES = 16  # that layers are compared on; outputs on all
-_SILENT = 300.0  # dB: stands for no difference, since JSON has no infinity
 _ZERO_POINTS = ("output_offset", "output_zero_point", "out_zero_point", "zero_point")
 
 
@@ -150,8 +149,8 @@ class _Fit:
         if self.zero_point is None:
             xx, xy, yy = xx - x * x / self.count, xy - x * y / self.count, yy - y * y / self.count
         noise = yy - (xy * xy / xx if xx and xy > 0 else 0)
-        if noise <= signal * 10 ** (-_SILENT / 10):
-            return _SILENT
+        if noise <= signal * 10 ** (-SILENT / 10):
+            return SILENT
         return 10 * math.log10(signal / noise)
 
 

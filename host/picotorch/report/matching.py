@@ -26,7 +26,7 @@ class Program(NamedTuple):
 
     def outputs(self, one: Instruction) -> list[int]:
         """Return the tensors that an instruction computes, the items of a list one by one."""
-        return [tensor for value in one.outputs for tensor in self.values.tensors(value)]
+        return self.values.all_tensors(one.outputs)
 
     def numel(self, one: Instruction) -> int:
         """Return the elements of the first output, 0 without one."""

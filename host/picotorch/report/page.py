@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import picotorch
 
+from ..export.differences import decibels
 from ..host import quoting
 from ..host.request import Estimate
 from ..inspect import memory_map
@@ -37,7 +38,7 @@ def page(models: Sequence[Model]) -> str:
              for name in ("html", "css", "js")}
     digest = base64.b64encode(hashlib.sha256(parts["js"].encode()).digest()).decode()
     title = "picotorch report: " + ", ".join(dict.fromkeys(model.name for model in models))
-    data = {"version": picotorch.__version__, "models": [model.to_json() for model in models]}
+    data = {"version": picotorch.__version__, **data_of(models)}
     return string.Template(parts["html"]).substitute(
         title=quoting.html(title), style=parts["css"], body=_body(models),
         data=quoting.html_script(data), script=parts["js"], script_hash=f"sha256-{digest}")
@@ -209,11 +210,6 @@ def _accuracy_figures(model: Model) -> list[tuple[str, str, str]]:
     return found
 
 
-def decibels(sqnr: float | None) -> str:
-    """Return an SQNR; "same" if there is no difference."""
-    return "-" if sqnr is None else "same" if sqnr >= 300 else f"{sqnr:.1f} dB"
-
-
 def _deployment(one: OnChip | OnBoard) -> tuple[Fit, str]:
     """Return the deployment that is shown first, and words for it."""
     name = next(iter(DEPLOYMENTS)) if isinstance(one, OnChip) else "micropython"
@@ -364,7 +360,7 @@ def _accuracies(models: Sequence[Model]) -> list[tuple[str, list[str]]]:
 
 
 def _layers_beside(first: Model, other: Model, labels: tuple[str, str]) -> Markup:
-    """Return the layers of two models, those that compute the same beside each other."""
+    """Return the layers of two models. Layers that compute the same are in one row."""
     groups = matching.groups(*(matching.program(model.meta) for model in (first, other)))
     rows = []
     for own, others in groups:

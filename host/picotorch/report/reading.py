@@ -20,7 +20,7 @@ from ..host.tensors import torch_name
 from ..host.twin import open_program
 from ..host.values import TENSOR, Values
 from ..inspect.lifetimes import Box, lifetimes, live_bytes
-from ..measure import advising, by_size, cycles, fitting, profiling, sizing
+from ..measure import advising, by_size, fitting, profiling, sizing
 from ..measure.flash import flash_rows
 from ..measure.macs import macs_of
 from ..measure.profiling import Profile
@@ -244,8 +244,7 @@ def _costs(meta: MethodMeta, profile: Profile | None,
                 {row.index: row.share for row in profile.instructions})
     if meta.num_backends():
         return {}, {}
-    costs = {row[0].index: cycles.estimate(core, None, row[2], {row[1]: 1}).cycles
-             for row in by_size.by_instruction(meta, core)}
+    costs = {i: round(cost) for i, cost, _ in by_size.cycles_by_instruction(meta, core)}
     total = sum(costs.values())
     return costs, {i: round(cost / total, 4) for i, cost in costs.items() if total}
 
@@ -269,7 +268,7 @@ def _flash(instructions: Sequence[Instruction], values: Values) -> dict[int, int
     """Return the bytes of the constants of instructions; each constant counts at its first one."""
     seen: dict[Any, tuple[int, int]] = {}
     for one in instructions:
-        for i in _tensors(one.arguments, values):
+        for i in values.all_tensors(one.arguments):
             memory, offset = values.location(i)
             if memory in ("constant", "external"):
                 key = (memory, offset or values.tensor(i).name())
@@ -281,18 +280,14 @@ def _flash(instructions: Sequence[Instruction], values: Values) -> dict[int, int
     return found
 
 
-def _tensors(indexes: Sequence[int], values: Values) -> list[int]:
-    return [tensor for index in indexes for tensor in values.tensors(index)]
-
-
 def _dtype(one: Instruction, values: Values) -> str:
-    tensors = _tensors(one.outputs, values)
+    tensors = values.all_tensors(one.outputs)
     return torch_name(values.tensor(tensors[0]).scalar_type()) if tensors else ""
 
 
 def _module(one: Instruction, values: Values) -> str:
     """Return the module whose weights or state an instruction uses, by the names in the program."""
-    for i in _tensors((*one.arguments, *one.outputs), values):
+    for i in values.all_tensors((*one.arguments, *one.outputs)):
         if values.kind(i) == TENSOR and (name := values.tensor(i).name()):
             return str(name).rpartition(".")[0] or str(name)
     return ""

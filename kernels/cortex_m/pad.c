@@ -1,7 +1,8 @@
-// pad: int8 tensors of up to 4 dims, contiguous or channels_last, padded with a constant. Calls no
-// inner loop of arch.
+// pad: int8 tensors of up to 4 dims, contiguous or channels_last, padded with a constant. Rows by
+// portable/copy.h.
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/quantized.h"
+#include "portable/copy.h"
 #include <string.h>
 
 // Sizes in the order of memory, led by ones to 4 dims.
@@ -16,43 +17,50 @@ static bool counts_as_channels_last(const pt_tensor *t) {
            (t->sizes[1] == 1 || (t->sizes[2] == 1 && t->sizes[3] == 1) || t->dim_order[1] == 2);
 }
 
-static int read_padding(pt_context *c, const pt_ref *args, padding *p) {
+static const uint8_t *dims_of(const pt_tensor *in) {
     static const uint8_t channels_last[4] = {0, 2, 3, 1}, contiguous[4] = {0, 1, 2, 3};
-    pt_tensor in = pt_get_tensor(c, args[PAD_INPUT]), out = pt_get_tensor(c, args[PAD_OUT]);
-    if (in.dtype != PT_DTYPE_CHAR || out.dtype != PT_DTYPE_CHAR || in.rank > 4) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "tensors must be int8 of at most 4 dims");
-    }
-    if (pt_list_length(c, args[PAD_PRE_PAD]) != 4 || pt_list_length(c, args[PAD_POST_PAD]) != 4) {
+    return counts_as_channels_last(in) ? channels_last : contiguous;
+}
+
+static int read_padding(pt_context *c, const pt_ref *args, const pt_tensor *in, padding *p) {
+    const uint8_t *dims = dims_of(in);
+    const int32_t missing = 4 - in->rank;
+    int64_t pre[4], post[4];
+    if (pt_list_ints(c, args[PAD_PRE_PAD], 4, pre) != 4 ||
+        pt_list_ints(c, args[PAD_POST_PAD], 4, post) != 4) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "pre_pad and post_pad must have 4 values");
     }
-    const uint8_t *dims = counts_as_channels_last(&in) ? channels_last : contiguous;
-    int32_t sizes[4], missing = 4 - in.rank;
     for (int32_t i = 0; i < 4; i++) {
-        int64_t before = pt_list_int(c, args[PAD_PRE_PAD], (uint32_t)i);
-        int64_t after = pt_list_int(c, args[PAD_POST_PAD], (uint32_t)i);
-        p->in[i] = i < missing ? 1 : in.sizes[dims[i - missing]];
+        const int64_t before = pre[i], after = post[i];
+        p->in[i] = i < missing ? 1 : in->sizes[dims[i - missing]];
         if (before < 0 || after < 0 || before > INT32_MAX - p->in[i] ||
             after > INT32_MAX - p->in[i] - before || (i < missing && before + after != 0)) {
             return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "pre_pad or post_pad is out of its range");
         }
         p->before[i] = (int32_t)before;
         p->out[i] = (int32_t)(p->in[i] + before + after);
-        if (i >= missing) {
-            sizes[dims[i - missing]] = p->out[i];
-        }
+    }
+    return pt_read_int(c, args[PAD_PAD_VALUE], INT8_MIN, INT8_MAX, &p->value);
+}
+
+static int pad_check(pt_context *c, const pt_ref *args) {
+    pt_tensor in = pt_get_tensor(c, args[PAD_INPUT]), out = pt_get_tensor(c, args[PAD_OUT]);
+    int32_t sizes[4];
+    padding p;
+    if (in.dtype != PT_DTYPE_CHAR || out.dtype != PT_DTYPE_CHAR || in.rank > 4) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "tensors must be int8 of at most 4 dims");
+    }
+    PT_TRY(read_padding(c, args, &in, &p));
+    const uint8_t *dims = dims_of(&in);
+    for (int32_t i = 4 - in.rank, d = 0; i < 4; i++, d++) {
+        sizes[dims[d]] = p.out[i];
     }
     PT_TRY(pt_expect_sizes(c, args[PAD_OUT], in.rank, sizes));
-    PT_TRY(pt_read_int(c, args[PAD_PAD_VALUE], INT8_MIN, INT8_MAX, &p->value));
     if ((!pt_lies_in_order(&in, dims) || !pt_lies_in_order(&out, dims))) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
                        "the dim orders of in and out must be contiguous or channels_last");
     }
     return PT_ERROR_OK;
-}
-
-static int pad_check(pt_context *c, const pt_ref *args) {
-    padding p;
-    return read_padding(c, args, &p);
 }
 
 // Merges the last two dims while the last is not padded.
@@ -75,9 +83,9 @@ static void merge_dims(padding *p) {
 static int pad_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[PAD_INPUT]), out = pt_get_tensor(c, args[PAD_OUT]);
     padding p;
-    PT_TRY(read_padding(c, args, &p));
-    const int8_t *from = in.data;
-    int8_t *to = out.data;
+    PT_TRY(read_padding(c, args, &in, &p));
+    const uint8_t *from = in.data;
+    uint8_t *to = out.data;
     int32_t n = pt_numel(&in), total = pt_numel(&out);
     if (n != total) {
         memset(to, p.value, (size_t)total);
@@ -86,14 +94,13 @@ static int pad_run(pt_context *c, const pt_ref *args) {
         return PT_ERROR_OK;
     }
     merge_dims(&p);
+    const int32_t size = p.in[3], rows = p.in[2], plane = rows * size;
     for (int32_t i = 0; i < p.in[0]; i++) {
-        for (int32_t j = 0; j < p.in[1]; j++) {
-            for (int32_t k = 0; k < p.in[2]; k++, from += p.in[3]) {
-                int32_t row =
-                    ((p.before[0] + i) * p.out[1] + p.before[1] + j) * p.out[2] + p.before[2] + k;
-                PT_TRY(pt_count_work(c, p.in[3]));
-                memmove(to + row * p.out[3] + p.before[3], from, (size_t)p.in[3]);
-            }
+        for (int32_t j = 0; j < p.in[1]; j++, from += plane) {
+            const int32_t row =
+                ((p.before[0] + i) * p.out[1] + p.before[1] + j) * p.out[2] + p.before[2];
+            PT_TRY(pt_copy_rows_in_pieces(c, to + row * p.out[3] + p.before[3], p.out[3], from,
+                                          size, size, rows));
         }
     }
     return PT_ERROR_OK;

@@ -1,135 +1,105 @@
 #include "portable/copy.h"
+#include "arch/copy_rows.h"
 #include <string.h>
 
-// A row of elements: their number, and the bytes between neighbours.
-typedef struct row {
-    uint8_t *to;
-    const uint8_t *from;
-    int32_t n, to_step, from_step;
-} row;
-
-typedef uint32_t __attribute__((may_alias)) word;
-typedef uint16_t __attribute__((may_alias)) half_word;
-
-static void copy_words(const row *r) {
-    uint8_t *to = r->to;
-    const uint8_t *from = r->from;
-    const int32_t t1 = r->to_step, t2 = 2 * t1, t3 = 3 * t1;
-    const int32_t f1 = r->from_step, f2 = 2 * f1, f3 = 3 * f1;
-    int32_t n = r->n;
-    for (; n >= 4; n -= 4) {
-        word a = *(const word *)(const void *)from;
-        word b = *(const word *)(const void *)(from + f1);
-        word c = *(const word *)(const void *)(from + f2);
-        word d = *(const word *)(const void *)(from + f3);
-        *(word *)(void *)to = a;
-        *(word *)(void *)(to + t1) = b;
-        *(word *)(void *)(to + t2) = c;
-        *(word *)(void *)(to + t3) = d;
-        from += 4 * f1;
-        to += 4 * t1;
+int pt_copy_rows_in_pieces(pt_context *c, uint8_t *to, int32_t to_step, const uint8_t *from,
+                           int32_t from_step, int32_t n, int32_t rows) {
+    const int32_t max = n < PT_POLL_WORK / 4 ? PT_POLL_WORK / 4 / n : 1;
+    for (; rows > 0; rows -= max) {
+        const int32_t some = rows < max ? rows : max;
+        PT_TRY(pt_count_work(c, n * some));
+        pt_copy_rows(to, to_step, from, from_step, n, some);
+        to += some * to_step;
+        from += some * from_step;
     }
-    for (; n > 0; n--, from += f1, to += t1) {
-        *(word *)(void *)to = *(const word *)(const void *)from;
-    }
+    return PT_ERROR_OK;
 }
 
-// Copies elements of any size.
-static void copy_elements(const row *r, uint32_t size) {
-    uint8_t *to = r->to;
-    const uint8_t *from = r->from;
-    for (int32_t n = r->n; n > 0; n--, from += r->from_step, to += r->to_step) {
-        if (!PT_HAS_OWN_LOOPS) {
-            for (uint32_t i = 0; i < size; i++) {
-                to[i] = from[i];
-            }
-        } else if (size == 1) {
-            *to = *from;
-        } else if (size == 2) {
-            *(half_word *)(void *)to = *(const half_word *)(const void *)from;
-        } else {
-            word low = ((const word *)(const void *)from)[0];
-            word high = ((const word *)(const void *)from)[1];
-            ((word *)(void *)to)[0] = low;
-            ((word *)(void *)to)[1] = high;
-            if (size == 16) {
-                ((word *)(void *)to)[2] = ((const word *)(const void *)from)[2];
-                ((word *)(void *)to)[3] = ((const word *)(const void *)from)[3];
-            }
+// Copies some rows at a time, at least a block of transposed ones, of at most PT_PIECE columns.
+static int copy_rows_of_plane(pt_context *c, const pt_plane *p, uint8_t *to, const uint8_t *from,
+                              uint32_t size) {
+    enum { BLOCK = 4 };
+    const int32_t max =
+        p->columns < PT_PIECE / BLOCK ? PT_PIECE / p->columns & ~(BLOCK - 1) : BLOCK;
+    pt_plane part = *p;
+    for (int32_t left = p->rows;; left -= max) {
+        part.rows = left < max ? left : max;
+        PT_TRY(pt_count_work(c, part.rows * part.columns));
+        pt_copy_plane(&part, to, from, size);
+        if (left <= max) {
+            return PT_ERROR_OK;
         }
+        to += max * p->out_row * (int32_t)size;
+        from += max * p->in_row * (int32_t)size;
     }
 }
 
-static void swap_inner_dims(pt_walk *w) {
-    int32_t size = w->sizes[0];
-    w->sizes[0] = w->sizes[1];
-    w->sizes[1] = size;
-    for (uint32_t k = 0; k < w->operands; k++) {
-        int32_t stride = w->strides[k][0];
-        w->strides[k][0] = w->strides[k][1];
-        w->strides[k][1] = stride;
-    }
-}
-
-static bool copy_in_blocks(const pt_walk *w) {
-    return w->strides[0][0] == 1 && w->strides[1][0] == 1;
-}
-
-// Copies a row whose elements are not contiguous.
-static int copy_row(pt_context *c, const row *r, uint32_t size) {
-    row piece = *r;
-    for (int32_t left = r->n;; left -= PT_PIECE) {
-        piece.n = left < PT_PIECE ? left : PT_PIECE;
-        PT_TRY(pt_count_work(c, piece.n));
-        if (PT_HAS_OWN_LOOPS && size == 4) {
-            copy_words(&piece);
-        } else {
-            copy_elements(&piece, size);
-        }
+int pt_copy_plane_in_pieces(pt_context *c, const pt_plane *p, uint8_t *to, const uint8_t *from,
+                            uint32_t size) {
+    pt_plane part = *p;
+    for (int32_t left = p->columns;; left -= PT_PIECE) {
+        part.columns = left < PT_PIECE ? left : PT_PIECE;
+        PT_TRY(copy_rows_of_plane(c, &part, to, from, size));
         if (left <= PT_PIECE) {
             return PT_ERROR_OK;
         }
-        piece.to += PT_PIECE * piece.to_step;
-        piece.from += PT_PIECE * piece.from_step;
+        to += PT_PIECE * (int32_t)size;
+        from += PT_PIECE * p->in_column * (int32_t)size;
     }
 }
 
-// Copies the rows of dims 0 and 1, the inner dims of a walk.
-static int copy_plane(pt_context *c, const pt_walk *w, row r, uint32_t size, int32_t rows) {
-    const int32_t to_step = w->rank > 1 ? w->strides[0][1] * (int32_t)size : 0;
-    const int32_t from_step = w->rank > 1 ? w->strides[1][1] * (int32_t)size : 0;
-    const bool blocks = copy_in_blocks(w);
-    for (; rows > 0; rows--, r.to += to_step, r.from += from_step) {
-        if (blocks) {
-            PT_TRY(pt_count_work(c, r.n));
-            memmove(r.to, r.from, (uint32_t)r.n * size);
-        } else {
-            PT_TRY(copy_row(c, &r, size));
+static void copy_swap_dims(pt_walk *w, uint32_t a, uint32_t b) {
+    int32_t size = w->sizes[a];
+    w->sizes[a] = w->sizes[b];
+    w->sizes[b] = size;
+    for (uint32_t k = 0; k < w->operands; k++) {
+        int32_t stride = w->strides[k][a];
+        w->strides[k][a] = w->strides[k][b];
+        w->strides[k][b] = stride;
+    }
+}
+
+// Makes dim 1 the one whose elements are adjacent in the input, or, if dim 0 has such elements, the
+// largest behind it.
+static void choose_rows(pt_walk *w) {
+    for (uint32_t d = 2; d < w->rank; d++) {
+        if (w->strides[1][0] == 1 ? w->sizes[d] > w->sizes[1] : w->strides[1][d] == 1) {
+            copy_swap_dims(w, 1, d);
         }
+    }
+}
+
+// Copies the inner dims of a walk, 0 and 1.
+static int copy_inner_dims(pt_context *c, const pt_plane *p, int32_t out_column, uint8_t *to,
+                           const uint8_t *from, uint32_t size) {
+    const int32_t bytes = (int32_t)size;
+    if (out_column == 1) {
+        return pt_copy_plane_in_pieces(c, p, to, from, size);
+    }
+    for (int32_t i = p->rows; i > 0; i--) {
+        PT_TRY(pt_copy_rows_in_pieces(c, to, out_column * bytes, from, p->in_column * bytes, bytes,
+                                      p->columns));
+        to += p->out_row * bytes;
+        from += p->in_row * bytes;
     }
     return PT_ERROR_OK;
 }
 
 static int copy_same_dtype(pt_context *c, pt_walk *w, uint8_t *to, const uint8_t *from,
                            uint32_t size) {
-    enum { SHORT_ROW = 8 }; // up to this number of elements the overhead of a row dominates
-    enum { OVERHEAD = 32 }; // steps of a copy, in addition to the steps of its elements
-    int32_t rows = 1;
+    enum { OVERHEAD = 32 }; // steps of a copy beside its elements
+    pt_plane p = {.rows = 1, .columns = w->sizes[0], .in_column = w->strides[1][0]};
     if (w->rank > 1) {
-        if (w->sizes[1] > w->sizes[0] && (!copy_in_blocks(w) || w->sizes[0] < SHORT_ROW)) {
-            swap_inner_dims(w);
-        }
-        rows = w->sizes[1];
-        w->sizes[1] = 1; // the walk steps from plane to plane
+        choose_rows(w);
+        p.rows = w->sizes[1];
+        p.out_row = w->strides[0][1];
+        p.in_row = w->strides[1][1];
+        w->sizes[1] = 1; // the walk goes from plane to plane
     }
-    row r = {.n = w->sizes[0],
-             .to_step = w->strides[0][0] * (int32_t)size,
-             .from_step = w->strides[1][0] * (int32_t)size};
     PT_TRY(pt_count_work(c, OVERHEAD));
     do {
-        r.to = to + (size_t)w->offset[0] * size;
-        r.from = from + (size_t)w->offset[1] * size;
-        PT_TRY(copy_plane(c, w, r, size, rows));
+        PT_TRY(copy_inner_dims(c, &p, w->strides[0][0], to + (size_t)w->offset[0] * size,
+                               from + (size_t)w->offset[1] * size, size));
     } while (w->rank > 2 && pt_walk_next_row(w));
     return PT_ERROR_OK;
 }
@@ -255,24 +225,49 @@ static void start_section(pt_walk *w, uint32_t k, const pt_tensor *whole, const 
     }
 }
 
-int pt_copy_section(pt_context *c, const pt_tensor *part, const pt_tensor *whole,
-                    const pt_section *section) {
+// True if the elements of the section lie in the same order in both tensors, as rows of bytes.
+static bool section_lies_in_rows(const pt_tensor *whole, const pt_section *s,
+                                 const pt_tensor *part) {
+    const bool alike = s->drop ? (whole->flags & part->flags & PT_VALUE_CONTIGUOUS) != 0
+                               : pt_same_dim_order(whole, part);
+    return alike && (s->step == 1 || s->count == 1);
+}
+
+static int copy_section_rows(pt_context *c, const pt_tensor *whole, const pt_section *s,
+                             const pt_tensor *part, bool to_whole) {
+    const pt_lanes lanes = pt_lanes_of(whole, s->dim);
+    const int32_t size = lanes.inner * (int32_t)pt_element_size(whole->dtype);
+    const int32_t whole_step = lanes.size * size, part_step = s->count * size;
+    uint8_t *in_whole = (uint8_t *)whole->data + s->start * size;
+    uint8_t *data = part->data;
+    return to_whole ? pt_copy_rows_in_pieces(c, in_whole, whole_step, data, part_step, part_step,
+                                             lanes.outer)
+                    : pt_copy_rows_in_pieces(c, data, part_step, in_whole, whole_step, part_step,
+                                             lanes.outer);
+}
+
+// Copies the section to `part`, or `part` to the section.
+static int copy_section(pt_context *c, const pt_tensor *whole, const pt_section *s,
+                        const pt_tensor *part, bool to_whole) {
     if (pt_numel(part) == 0) {
         return PT_ERROR_OK;
     }
+    if (section_lies_in_rows(whole, s, part)) {
+        return copy_section_rows(c, whole, s, part, to_whole);
+    }
     pt_walk w;
-    start_section(&w, 1, whole, section, part);
-    return pt_copy_run(c, &w, part, whole);
+    start_section(&w, to_whole ? 0 : 1, whole, s, part);
+    return to_whole ? pt_copy_run(c, &w, whole, part) : pt_copy_run(c, &w, part, whole);
+}
+
+int pt_copy_section(pt_context *c, const pt_tensor *part, const pt_tensor *whole,
+                    const pt_section *section) {
+    return copy_section(c, whole, section, part, false);
 }
 
 int pt_copy_to_section(pt_context *c, const pt_tensor *whole, const pt_section *section,
                        const pt_tensor *part) {
-    if (pt_numel(part) == 0) {
-        return PT_ERROR_OK;
-    }
-    pt_walk w;
-    start_section(&w, 0, whole, section, part);
-    return pt_copy_run(c, &w, whole, part);
+    return copy_section(c, whole, section, part, true);
 }
 
 int pt_convert_to_section(pt_context *c, const pt_tensor *whole, const pt_section *section,

@@ -4,6 +4,7 @@
 #ifndef PT_PORTABLE_COPY_H
 #define PT_PORTABLE_COPY_H
 
+#include "arch/copy_rows.h"
 #include "portable/dtype_access.h"
 
 // Sets up a copy of all of `from` to `to`, of the same rank and not empty: sizes of `to`, strides
@@ -12,6 +13,12 @@ void pt_copy_start(pt_walk *w, const pt_tensor *to, const pt_tensor *from);
 // Copies operand 1 of the walk, in `from`, to operand 0, in `to`. The caller has set rank, sizes,
 // strides and offsets, as for pt_walk_start; no size is 0.
 PT_MUST_USE int pt_copy_run(pt_context *c, pt_walk *w, const pt_tensor *to, const pt_tensor *from);
+// Copy `rows` rows of n bytes, above 0, and a plane of elements of `size` bytes: arch/copy_rows.h.
+PT_MUST_USE int pt_copy_rows_in_pieces(pt_context *c, uint8_t *to, int32_t to_step,
+                                       const uint8_t *from, int32_t from_step, int32_t n,
+                                       int32_t rows);
+PT_MUST_USE int pt_copy_plane_in_pieces(pt_context *c, const pt_plane *p, uint8_t *to,
+                                        const uint8_t *from, uint32_t size);
 // Copies all elements in memory order: `to` has the number of elements and the dtype of `from`.
 void pt_copy_flat(const pt_tensor *to, const pt_tensor *from);
 // Copy `from`, broadcast, to all of `to`. The second function also converts.

@@ -1,9 +1,6 @@
 // Dims in another order: aten::permute_copy, transpose_copy and t_copy.
 #include "core/generated/operator_arguments.h"
-#include <picotorch/kernel.h>
-
-// The functions are not inlined, so that each inner loop has all registers.
-#define NOINLINE static __attribute__((noinline))
+#include "portable/copy.h"
 
 // ---- check
 
@@ -79,131 +76,40 @@ static void make_permutation(permutation *p, const pt_tensor *in, const pt_tenso
     }
 }
 
-// Copies two dims: `rows` rows of `columns` adjacent elements of the output.
-typedef struct plane {
-    int32_t rows;
-    int32_t columns;
-    int32_t out_row;
-    int32_t in_row;
-    int32_t in_column;
-} plane;
-
-typedef struct element_16 {
-    uint32_t parts[4];
-} __attribute__((may_alias)) element_16;
-typedef uint64_t __attribute__((may_alias, aligned(4))) element_8;
-typedef uint32_t __attribute__((may_alias)) element_4;
-typedef uint16_t __attribute__((may_alias)) element_2;
-typedef uint8_t element_1;
-
-#define COPY_ROWS(type)                                                                       \
-    static void copy_rows_of_##type(const plane *p, type *out, const type *in, int32_t row) { \
-        for (; row < p->rows; row++) {                                                        \
-            const type *from = in + row * p->in_row;                                          \
-            type *to = out + row * p->out_row;                                                \
-            for (int32_t n = p->columns; n > 0; n--) {                                        \
-                *to++ = *from;                                                                \
-                from += p->in_column;                                                         \
-            }                                                                                 \
-        }                                                                                     \
+// Returns the dim whose elements are adjacent in the input, or, if the last has such elements, the
+// largest before it.
+static uint32_t dim_of_rows(const permutation *p, uint32_t last) {
+    uint32_t dim = 0;
+    for (uint32_t i = 1; i < last; i++) {
+        const bool better =
+            p->in_steps[last] == 1 ? p->sizes[i] > p->sizes[dim] : p->in_steps[i] == 1;
+        dim = better ? i : dim;
     }
-
-COPY_ROWS(element_16)
-COPY_ROWS(element_8)
-COPY_ROWS(element_4)
-COPY_ROWS(element_2)
-COPY_ROWS(element_1)
-
-// Copies four rows of n elements, which are adjacent in the input.
-NOINLINE void transpose_4_rows(element_4 *to_0, int32_t out_row, const element_4 *from,
-                               int32_t in_column, int32_t n) {
-    element_4 *to_1 = to_0 + out_row;
-    element_4 *to_2 = to_1 + out_row;
-    element_4 *to_3 = to_2 + out_row;
-    for (; n > 0; n--) {
-        const element_4 e_0 = from[0], e_1 = from[1], e_2 = from[2], e_3 = from[3];
-        from += in_column;
-        *to_0++ = e_0;
-        *to_1++ = e_1;
-        *to_2++ = e_2;
-        *to_3++ = e_3;
-    }
+    return dim;
 }
 
-// Transposes rows; returns their number.
-static int32_t transpose_rows(const plane *p, element_4 *out, const element_4 *in) {
-    int32_t row = 0;
-    for (; row + 4 <= p->rows; row += 4) {
-        transpose_4_rows(out + row * p->out_row, p->out_row, in + row, p->in_column, p->columns);
-    }
-    return row;
-}
-
-NOINLINE void copy_plane(const plane *p, uint8_t *out, const uint8_t *in, uint32_t size) {
-    if (p->in_column == 1) {
-        for (int32_t row = 0; row < p->rows; row++) {
-            __builtin_memmove(out, in, (uint32_t)p->columns * size);
-            out += p->out_row * (int32_t)size;
-            in += p->in_row * (int32_t)size;
-        }
-        return;
-    }
-    void *to = out;
-    const void *from = in;
-    switch (size) {
-    case 16:
-        copy_rows_of_element_16(p, to, from, 0);
-        break;
-    case 8:
-        copy_rows_of_element_8(p, to, from, 0);
-        break;
-    case 4:
-        copy_rows_of_element_4(p, to, from, p->in_row == 1 ? transpose_rows(p, to, from) : 0);
-        break;
-    case 2:
-        copy_rows_of_element_2(p, to, from, 0);
-        break;
-    default:
-        copy_rows_of_element_1(p, to, from, 0);
-    }
-}
-
-// Removes the last dim, and the dim with adjacent elements in the input, from the dims.
-static plane split_plane(permutation *p) {
-    plane q = {.rows = 1, .columns = 1, .in_column = 1};
+// Removes the last dim and the dim of rows from the dims.
+static pt_plane split_plane(permutation *p) {
+    pt_plane q = {.rows = 1, .columns = 1, .in_column = 1};
     if (p->rank == 0) {
         return q;
     }
     const uint32_t last = --p->rank;
     q.columns = p->sizes[last];
     q.in_column = p->in_steps[last];
-    for (uint32_t i = 0; i < p->rank; i++) {
-        if (p->in_steps[i] == 1) {
-            q.rows = p->sizes[i];
-            q.out_row = p->out_steps[i];
-            q.in_row = 1;
-            p->sizes[i] = 1;
-            break;
+    if (last > 0) {
+        const uint32_t dim = dim_of_rows(p, last);
+        q.rows = p->sizes[dim];
+        q.out_row = p->out_steps[dim];
+        q.in_row = p->in_steps[dim];
+        p->rank--;
+        for (uint32_t i = dim; i < p->rank; i++) {
+            p->sizes[i] = p->sizes[i + 1];
+            p->out_steps[i] = p->out_steps[i + 1];
+            p->in_steps[i] = p->in_steps[i + 1];
         }
     }
     return q;
-}
-
-// Copies some rows at a time, at least a block of transpose_rows.
-static int permute_copy_rows(pt_context *c, const plane *q, uint8_t *to, const uint8_t *from,
-                             uint32_t size) {
-    const int32_t max = q->columns < MAX_OF_PIECE / 4 ? (MAX_OF_PIECE / q->columns) & ~3 : 4;
-    plane part = *q;
-    for (int32_t left = q->rows;; left -= max) {
-        part.rows = left < max ? left : max;
-        PT_TRY(pt_count_work(c, part.rows * part.columns));
-        copy_plane(&part, to, from, size);
-        if (left <= max) {
-            return PT_ERROR_OK;
-        }
-        to += max * q->out_row * (int32_t)size;
-        from += max * q->in_row * (int32_t)size;
-    }
 }
 
 static int permute(pt_context *c, const pt_tensor *in, const pt_tensor *out, const uint8_t *dims) {
@@ -215,13 +121,13 @@ static int permute(pt_context *c, const pt_tensor *in, const pt_tensor *out, con
     const uint8_t *from = in->data;
     permutation p;
     make_permutation(&p, in, out, dims);
-    const plane q = split_plane(&p);
+    const pt_plane q = split_plane(&p);
     int32_t index[PT_MAX_RANK];
     for (uint32_t i = 0; i < p.rank; i++) {
         index[i] = 0;
     }
     for (;;) {
-        PT_TRY(permute_copy_rows(c, &q, to, from, size));
+        PT_TRY(pt_copy_plane_in_pieces(c, &q, to, from, size));
         uint32_t i = p.rank;
         for (; i > 0; i--) {
             const bool wraps = ++index[i - 1] == p.sizes[i - 1];
@@ -241,13 +147,13 @@ static int permute(pt_context *c, const pt_tensor *in, const pt_tensor *out, con
 
 static int transpose_matrix(pt_context *c, pt_ref in, pt_ref out_arg) {
     const pt_tensor out = pt_get_tensor(c, out_arg);
-    const plane p = {.rows = out.sizes[0],
-                     .columns = out.sizes[1],
-                     .out_row = out.sizes[1],
-                     .in_row = 1,
-                     .in_column = out.sizes[0]};
+    const pt_plane p = {.rows = out.sizes[0],
+                        .columns = out.sizes[1],
+                        .out_row = out.sizes[1],
+                        .in_row = 1,
+                        .in_column = out.sizes[0]};
     PT_TRY(pt_count_work(c, p.rows * p.columns));
-    copy_plane(&p, out.data, pt_get_data(c, in), 4);
+    pt_copy_plane(&p, out.data, pt_get_data(c, in), 4);
     return PT_ERROR_OK;
 }
 
@@ -262,20 +168,31 @@ static int32_t wrap_dim(int64_t dim, uint32_t rank) {
     return (int32_t)(dim < 0 ? dim + limit : dim);
 }
 
-static int check_permute_copy(pt_context *c, const pt_ref *args) {
-    const uint32_t rank = pt_get_tensor(c, args[PERMUTE_COPY_SELF]).rank;
-    uint8_t dims[PT_MAX_RANK];
+// Reads the dims of a permutation; returns false if they do not name each dim once. Not inlined: no
+// other function needs its stack.
+static __attribute__((noinline)) bool read_permutation(const pt_context *c, pt_ref list,
+                                                       uint32_t rank, uint8_t *dims) {
+    int64_t values[PT_MAX_RANK];
     uint32_t seen = 0;
-    if (pt_list_length(c, args[PERMUTE_COPY_DIMS]) != rank) {
-        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a permutation names each dim once");
+    if (pt_list_ints(c, list, PT_MAX_RANK, values) != rank) {
+        return false;
     }
     for (uint32_t i = 0; i < rank; i++) {
-        const int32_t dim = wrap_dim(pt_list_int(c, args[PERMUTE_COPY_DIMS], i), rank);
+        const int32_t dim = wrap_dim(values[i], rank);
         if (dim < 0 || (seen >> dim & 1) != 0) {
-            return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a permutation names each dim once");
+            return false;
         }
         seen |= 1u << dim;
         dims[i] = (uint8_t)dim;
+    }
+    return true;
+}
+
+static int check_permute_copy(pt_context *c, const pt_ref *args) {
+    const uint32_t rank = pt_get_tensor(c, args[PERMUTE_COPY_SELF]).rank;
+    uint8_t dims[PT_MAX_RANK];
+    if (!read_permutation(c, args[PERMUTE_COPY_DIMS], rank, dims)) {
+        return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "a permutation names each dim once");
     }
     return check_permuted(c, &args[PERMUTE_COPY_SELF], args[PERMUTE_COPY_OUT], dims);
 }
@@ -287,8 +204,8 @@ static int run_permute_copy(pt_context *c, const pt_ref *args) {
     const pt_tensor in = pt_get_tensor(c, args[PERMUTE_COPY_SELF]);
     const pt_tensor out = pt_get_tensor(c, args[PERMUTE_COPY_OUT]);
     uint8_t dims[PT_MAX_RANK];
-    for (uint32_t i = 0; i < in.rank; i++) {
-        dims[i] = (uint8_t)wrap_dim(pt_list_int(c, args[PERMUTE_COPY_DIMS], i), in.rank);
+    if (!read_permutation(c, args[PERMUTE_COPY_DIMS], in.rank, dims)) {
+        return PT_ERROR_INVALID_ARGUMENT;
     }
     return permute(c, &in, &out, dims);
 }

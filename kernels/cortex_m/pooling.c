@@ -1,5 +1,5 @@
 // quantized_avg_pool2d and quantized_max_pool2d: int8, NHWC. Loops: arch/pools.h and
-// arch/byte_rows.h; where the ISA has none, words of four channels or plain C.
+// arch/byte_rows.h.
 #include "arch/byte_rows.h"
 #include "arch/pools.h"
 #include "core/generated/operator_arguments.h"
@@ -13,8 +13,10 @@ typedef struct pooling {
     // average pooling
     int32_t zero_point;
     float scale;
+    pt_average average; // of the last window
     // max pooling
     pt_range range;
+    int32_t pixel_step; // bytes from window to window
     pt_context *c;
     int error; // error of a poll; outputs computed since are void
 } pooling;
@@ -59,24 +61,54 @@ static void pooling_s8_count_outputs(pooling *p, bool ceil_mode) {
         pooling_s8_count_windows(p, PT_WIDTH, p->in.width, ceil_mode), p->in.channels};
 }
 
-// Calls `pool` for every output pixel.
-static int pooling_s8_run_windows(pooling *p, const pt_tensor *to,
-                                  void (*pool)(pooling *, const pt_taps *, int8_t *)) {
-    int32_t line = p->in.width * p->in.channels, batch = pt_numel(to) > 0 ? p->in.batch : 0;
+// Pools `pixels` neighbouring outputs, whose windows have equally many taps; t: of the first.
+typedef void pool_pixels(pooling *p, pt_taps *t, int32_t pixels, int8_t *out);
+
+// Returns the number of outputs from j on whose windows lie in the input, along the width; 0 if the
+// first does not.
+static int32_t count_inside(const pooling *p, int32_t j) {
+    const int32_t stride = p->window.stride[PT_WIDTH];
+    const int32_t start = j * stride - p->window.padding[PT_WIDTH];
+    const int32_t slack = p->in.width - p->window.kernel[PT_WIDTH] - start;
+    const int32_t left = p->out.width - j;
+    if (start < 0 || slack < 0) {
+        return 0;
+    }
+    return slack / stride + 1 < left ? slack / stride + 1 : left;
+}
+
+// Pools a row of outputs, from the rows of an image that begin at `line`.
+static int pool_row(pooling *p, pt_taps *t, const int8_t *line, int32_t steps, pool_pixels *pool,
+                    int8_t *out) {
+    const int32_t max = steps < PT_POLL_WORK ? PT_POLL_WORK / steps : 1;
+    for (int32_t j = 0, n; j < p->out.width; j += n, out += n * p->out.channels) {
+        const pt_span columns = pt_clip_window(&p->window, PT_WIDTH, j, p->in.width);
+        n = count_inside(p, j);
+        n = n < 1 ? 1 : n < max ? n : max;
+        t->in = line + columns.start * p->in.channels;
+        t->columns = columns.taps;
+        PT_TRY(pt_count_product(p->c, n, steps));
+        p->error = PT_ERROR_OK;
+        pool(p, t, n, out);
+        PT_TRY(p->error);
+    }
+    return PT_ERROR_OK;
+}
+
+static int pooling_s8_run_windows(pooling *p, const pt_tensor *to, pool_pixels *pool) {
+    const int32_t *kernel = p->window.kernel;
+    const int32_t height = kernel[PT_HEIGHT] < p->in.height ? kernel[PT_HEIGHT] : p->in.height;
+    const int32_t width = kernel[PT_WIDTH] < p->in.width ? kernel[PT_WIDTH] : p->in.width;
+    const int32_t steps = (1 + height * width) * p->in.channels; // of an output, at most
+    const int32_t line = p->in.width * p->in.channels, batch = pt_numel(to) > 0 ? p->in.batch : 0;
     const int8_t *image = p->in.data;
     int8_t *out = to->data;
+    p->pixel_step = p->window.stride[PT_WIDTH] * p->in.channels;
     for (int32_t n = 0; n < batch; n++, image += p->in.height * line) {
-        for (int32_t i = 0; i < p->out.height; i++) {
-            pt_span rows = pt_clip_window(&p->window, PT_HEIGHT, i, p->in.height);
-            for (int32_t j = 0; j < p->out.width; j++, out += p->out.channels) {
-                pt_span columns = pt_clip_window(&p->window, PT_WIDTH, j, p->in.width);
-                pt_taps t = {image + rows.start * line + columns.start * p->in.channels, rows.taps,
-                             columns.taps, p->in.channels, line};
-                PT_TRY(pt_count_product(p->c, p->in.channels, 1 + t.rows * t.columns));
-                p->error = PT_ERROR_OK;
-                pool(p, &t, out);
-                PT_TRY(p->error);
-            }
+        for (int32_t i = 0; i < p->out.height; i++, out += p->out.width * p->out.channels) {
+            const pt_span rows = pt_clip_window(&p->window, PT_HEIGHT, i, p->in.height);
+            pt_taps t = {NULL, rows.taps, 0, p->in.channels, line};
+            PT_TRY(pool_row(p, &t, image + rows.start * line, steps, pool, out));
         }
     }
     return PT_ERROR_OK;
@@ -137,72 +169,52 @@ static uint32_t sum_of_taps(const pt_taps *t, const int8_t *in) {
     return sum;
 }
 
-typedef uint32_t __attribute__((may_alias)) four_values;
-
-// Sums four channels, as pairs of 16 bits; `in` and all steps are multiples of 4.
-static void sum_four(const pt_taps *t, const int8_t *in, uint32_t *even, uint32_t *odd) {
-    const uint32_t lower = 0x00FF00FF;
-    uint32_t e = 0, o = 0;
-    for (int32_t i = t->rows; i > 0; i--, in += t->row_step) {
-        const int8_t *tap = in;
-        for (int32_t j = t->columns; j > 0; j--, tap += t->step) {
-            uint32_t values = *(const four_values *)(const void *)tap ^ 0x80808080;
-            e += values & lower;
-            o += values >> 8 & lower;
-        }
-    }
-    *even = e;
-    *odd = o;
+static __attribute__((noinline)) void settle_halves(const pooling *p, const pt_taps *t,
+                                                    uint32_t halves, int32_t o, int32_t n,
+                                                    int8_t *out) {
+    pt_settle_halves(t, halves, o, n, p->zero_point, p->scale, out);
 }
 
-// Averages with the SIMD loop of this ISA.
-static void average_some(pooling *p, const pt_taps *t, int8_t *out) {
-    int32_t channels = p->in.channels, n = PT_AVERAGES;
-    for (int32_t o = 0; o < channels; o += n) {
-        n = channels - o < n ? channels - o : n;
-        uint32_t halves = pt_average_taps(t, o, n, out + o);
-        for (int32_t i = 0; halves != 0; i++, halves >>= 1) {
-            if (halves & 1) {
-                int32_t result = average_as_reference(p, t, t->in + o + i);
-                out[o + i] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
+// Averages windows of at most EXACT_TAPS; `by_shift`: of a power of two of taps.
+static inline __attribute__((always_inline)) void
+average_small(const pooling *p, pt_taps *t, bool by_shift, int32_t pixels, int8_t *out) {
+    const int32_t channels = p->in.channels;
+    const pt_average a = p->average;
+    for (; pixels > 0; pixels--, t->in += p->pixel_step) {
+        for (int32_t o = 0, n; o < channels; o += n, out += n) {
+            uint32_t halves;
+            n = channels - o < PT_AVERAGES ? channels - o : PT_AVERAGES;
+            if (n >= PT_FEWEST_CHANNELS) {
+                halves = pt_average_taps(t, a, by_shift, o, &n, out);
+            } else {
+                uint32_t rest;
+                n = 1;
+                *out = (int8_t)(pt_round_average(a, sum_of_taps(t, t->in + o), &rest) - 128);
+                halves = rest == 0;
+            }
+            if (halves != 0) {
+                settle_halves(p, t, halves, o, n, out);
             }
         }
     }
 }
 
-static void average_each(pooling *p, const pt_taps *t, int8_t *out) {
-    int32_t o = 0, channels = p->in.channels;
-    uint32_t n = (uint32_t)(t->rows * t->columns);
-    if ((((uintptr_t)t->in | (uint32_t)channels) & 3) == 0) {
-        for (; o < channels; o += 4) {
-            const int8_t *in = t->in + o;
-            uint32_t even, odd;
-            sum_four(t, in, &even, &odd);
-            out[o] = average_of(p, t, in, even & 0xFFFF, n);
-            out[o + 1] = average_of(p, t, in + 1, odd & 0xFFFF, n);
-            out[o + 2] = average_of(p, t, in + 2, even >> 16, n);
-            out[o + 3] = average_of(p, t, in + 3, odd >> 16, n);
-        }
-    }
-    for (; o < channels; o++) {
-        out[o] = average_of(p, t, t->in + o, sum_of_taps(t, t->in + o), n);
-    }
+static __attribute__((noinline)) void average_by_shift(const pooling *p, pt_taps *t, int32_t pixels,
+                                                       int8_t *out) {
+    average_small(p, t, true, pixels, out);
 }
 
-// Adds the values plus 128 of at most SHORT_TAPS taps to the sums of neighbouring channels: of up
-// to PT_AVERAGES channels, of four if all addresses are multiples of 4, or of one.
+static __attribute__((noinline)) void average_by_product(const pooling *p, pt_taps *t,
+                                                         int32_t pixels, int8_t *out) {
+    average_small(p, t, false, pixels, out);
+}
+
 enum { SHORT_TAPS = 255 };
 
+// Adds the values plus 128 of at most SHORT_TAPS taps to the sums of n channels, at most PT_SUMS.
 static void add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
-    if (PT_AVERAGES > 0) {
+    if (n >= PT_FEWEST_CHANNELS) {
         pt_add_sums(t, n, sums);
-    } else if (n == 4) {
-        uint32_t even, odd;
-        sum_four(t, t->in, &even, &odd);
-        sums[0] += even & 0xFFFF;
-        sums[1] += odd & 0xFFFF;
-        sums[2] += even >> 16;
-        sums[3] += odd >> 16;
     } else {
         sums[0] += sum_of_taps(t, t->in);
     }
@@ -224,15 +236,13 @@ static void pooling_s8_sum_window(const pt_taps *t, int32_t n, uint32_t *sums) {
 }
 
 // Averages windows of EXACT_TAPS to MAX_TAPS.
-static void average_large(pooling *p, const pt_taps *t, int8_t *out) {
-    enum { MAX = PT_AVERAGES > 4 ? PT_AVERAGES : 4 };
+static __attribute__((noinline)) void average_large(pooling *p, const pt_taps *t, int8_t *out) {
     const int32_t taps = t->rows * t->columns, channels = p->in.channels;
-    const bool by_four = PT_AVERAGES == 0 && (((uintptr_t)t->in | (uint32_t)channels) & 3) == 0;
-    const int32_t max = PT_AVERAGES > 0 ? PT_AVERAGES : by_four ? 4 : 1;
     pt_taps some = *t;
     for (int32_t o = 0, n; o < channels && pooling_s8_goes_on(p, taps); o += n, some.in += n) {
-        uint32_t sums[MAX] = {0};
-        n = channels - o < max ? channels - o : max;
+        uint32_t sums[PT_SUMS] = {0};
+        n = channels - o < PT_SUMS ? channels - o : PT_SUMS;
+        n = n < PT_FEWEST_CHANNELS ? 1 : n;
         pooling_s8_sum_window(&some, n, sums);
         for (int32_t i = 0; i < n; i++) {
             out[o + i] = average_of(p, t, some.in + i, sums[i], (uint32_t)taps);
@@ -240,21 +250,36 @@ static void average_large(pooling *p, const pt_taps *t, int8_t *out) {
     }
 }
 
-static void pooling_s8_average(pooling *p, const pt_taps *t, int8_t *out) {
-    int32_t n = t->rows * t->columns, channels = p->in.channels;
-    if (n == 0) {
-        memset(out, p->zero_point, (size_t)channels);
-    } else if (n > MAX_TAPS) {
-        for (int32_t o = 0; o < channels && !p->error; o++) {
-            int32_t result = average_as_reference(p, t, t->in + o);
-            out[o] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
+static void average_by_floats(pooling *p, const pt_taps *t, int8_t *out) {
+    for (int32_t o = 0; o < p->in.channels && !p->error; o++) {
+        int32_t result = average_as_reference(p, t, t->in + o);
+        out[o] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
+    }
+}
+
+static void pooling_s8_average(pooling *p, pt_taps *t, int32_t pixels, int8_t *out) {
+    const int32_t n = t->rows * t->columns, channels = p->in.channels;
+    if (n > EXACT_TAPS) {
+        for (; pixels > 0 && !p->error; pixels--, t->in += p->pixel_step, out += channels) {
+            if (n > MAX_TAPS) {
+                average_by_floats(p, t, out);
+            } else {
+                average_large(p, t, out);
+            }
         }
-    } else if (n > EXACT_TAPS) {
-        average_large(p, t, out);
-    } else if (PT_AVERAGES > 0) {
-        average_some(p, t, out);
+        return;
+    }
+    if (n == 0) {
+        memset(out, p->zero_point, (size_t)(pixels * channels));
+        return;
+    }
+    if (p->average.twice != 2 * (uint32_t)n) {
+        p->average = pt_average_over((uint32_t)n);
+    }
+    if (PT_AVERAGES_BY_SHIFT && p->average.shift < 32) {
+        average_by_shift(p, t, pixels, out);
     } else {
-        average_each(p, t, out);
+        average_by_product(p, t, pixels, out);
     }
 }
 
@@ -266,6 +291,7 @@ static int read_average(pt_context *c, const pt_ref *args, bool explicit_layout,
     PT_TRY(pt_read_int(c, args[QUANTIZED_AVG_POOL2D_MULTIPLIER], 1, INT32_MAX, &multiplier));
     PT_TRY(pt_read_int(c, args[QUANTIZED_AVG_POOL2D_SHIFT], -62, 31, &shift));
     p->scale = pt_real_multiplier(multiplier, shift);
+    p->average.twice = 0;
     pooling_s8_count_outputs(p, pt_get_bool(c, args[QUANTIZED_AVG_POOL2D_CEIL_MODE]));
     return PT_ERROR_OK;
 }
@@ -304,11 +330,12 @@ const pt_kernel pt_cortex_m_quantized_avg_pool2d_nhwc_out = PT_KERNEL(avg_nhwc_c
 
 // ---- max
 
-static void maximum(pooling *p, const pt_taps *t, int8_t *out) {
-    int32_t o = 0, channels = p->in.channels;
-    for (int32_t n; PT_MAXIMA > 0 && channels - o >= PT_FEWEST_MAXIMA; o += n) {
+// Computes the maxima of one window.
+static inline void max_window(const pt_taps *t, int32_t channels, int8_t *out) {
+    int32_t o = 0;
+    for (int32_t n; PT_MAXIMA > 0 && channels - o >= PT_FEWEST_CHANNELS; o += n) {
         n = channels - o < PT_MAXIMA ? channels - o : PT_MAXIMA;
-        pt_max_taps(t, o, n, out + o);
+        n = pt_max_taps(t, o, n, out + o);
     }
     for (; o < channels; o++) {
         int32_t max = INT8_MIN;
@@ -321,8 +348,16 @@ static void maximum(pooling *p, const pt_taps *t, int8_t *out) {
         }
         out[o] = (int8_t)max;
     }
+}
+
+static void maximum(pooling *p, pt_taps *t, int32_t pixels, int8_t *out) {
+    const int32_t channels = p->in.channels;
+    int8_t *to = out;
+    for (int32_t i = pixels; i > 0; i--, t->in += p->pixel_step, to += channels) {
+        max_window(t, channels, to);
+    }
     if (pt_narrows(&p->range)) {
-        pt_clamp_row((int8_t)p->range.min, (int8_t)p->range.max, out, out, channels);
+        pt_clamp_row((int8_t)p->range.min, (int8_t)p->range.max, out, out, pixels * channels);
     }
 }
 

@@ -59,6 +59,51 @@ def test_boards_equal_the_twin(board):
     assert_same(board, [Case(OPERATOR, *a) for a in cases()])
 
 
+EVEN_WINDOWS = ((2, 2), (1, 2), (2, 3), (4, 4), (5, 2), (6, 7), (2, 64), (9, 14))
+
+
+def halves(number):
+    """A call whose averages lie half-way between two integers, for any scale: rounding errors of
+    every step decide. Channels are no multiple of 4, 8 or 16, or one."""
+    rng = np.random.default_rng(number)
+    kernel = EVEN_WINDOWS[number % len(EVEN_WINDOWS)]
+    taps, channels = kernel[0] * kernel[1], int(rng.integers(1, 40)) if number % 3 else 32
+    zero = int(rng.integers(-128, 128))
+    x = rng.integers(-128, 128, (channels, taps))
+    for row in x:  # make the sum of the taps an odd multiple of half their number
+        for i in rng.permutation(taps):
+            excess = (row.sum() - zero * taps + taps // 2) % taps
+            row[i] += np.clip(row[i] - excess, -128, 127) - row[i]
+    image = x.astype(np.int8).reshape(1, channels, *kernel)
+    usual = rng.integers(1 << 30, 1 << 31)
+    multiplier = int(rng.choice([1 << 30, (1 << 31) - 128, (1 << 31) - 1, usual, usual]))
+    return [channels_last(image), list(kernel), [1, 1], [0, 0], False, zero, multiplier,
+            int(rng.integers(-20, 5)), Tensor(np.zeros(0, np.uint8), scratch=True),
+            channels_last(np.zeros((1, channels, 1, 1), np.int8))]
+
+
+def test_halves_equal_float_arithmetic():
+    for a in map(halves, range(100)):
+        np.testing.assert_array_equal(call(OPERATOR, *a), by_floats(*a), err_msg=str(a[1:8]))
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_boards_compute_halves_as_the_twin(board):
+    assert_same(board, [Case(OPERATOR, *halves(number)) for number in range(400)])
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_pool_of_four_needs_few_instructions(board):
+    """A fourth of the averages lie half-way; floats for each, by a call, would need far more."""
+    x = np.random.default_rng(1).integers(-128, 128, (1, 16, 16, 16)).astype(np.int8)
+    maximum = {"mps3-an547": 34, "mps2-an385": 300, "mps2-an385-m0plus": 900}.get(board, 50)
+    case = Case(OPERATOR, channels_last(x), [2, 2], [2, 2], [0, 0], False, 3, 1518500249, -6,
+                Tensor(np.zeros(0, np.uint8), scratch=True),
+                channels_last(np.zeros((1, 16, 8, 8), np.int8)))
+    result = call_on_board(board, [case])[0]
+    assert result.instructions < maximum * result.outputs[0].size
+
+
 @pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
 def test_large_windows_are_summed_in_integers(board):
     x = np.random.default_rng(2).integers(-128, 128, (1, 32, 16, 16)).astype(np.int8)

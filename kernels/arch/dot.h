@@ -1,7 +1,8 @@
 // int8 dot products: 1 row x 4 weight rows (pt_dot_1x4), and 4 channels x 1 tap (pt_products_4),
 // for convolutions and linear layers that no other loop covers. Plain C is the specification; with
-// the DSP extension SMLAD multiplies words of four values if all addresses are multiples of 4. Sums
-// wrap around at 32 bits. `offset` lies in -255..255.
+// the DSP extension SMLAD multiplies words of four values if all addresses are multiples of 4, with
+// MVE VMLADAVA eight values at any address. Sums wrap around at 32 bits. `offset` lies in
+// -255..255.
 #ifndef PT_ARCH_DOT_H
 #define PT_ARCH_DOT_H
 
@@ -75,6 +76,39 @@ int32_t pt_dot_vectors(const int8_t *x, int32_t offset, const int8_t *w, int32_t
                        int32_t sums[4]);
 #endif
 
+#if defined(__ARM_FEATURE_MVE)
+
+// Adds the products of (x[k] + offset) with w[k] and with v[k], for k below n, to two sums.
+static inline void pt_dot_1x2(const int8_t *x, int32_t offset, const int8_t *w, const int8_t *v,
+                              int32_t n, int32_t *sum_w, int32_t *sum_v) {
+    int32_t s0 = *sum_w, s1 = *sum_v;
+    __asm__ volatile("wlstp.16 lr, %[n], 2f\n"
+                     "1:\n\t"
+                     "vldrb.s16 q0, [%[x]], #8\n\t"
+                     "vldrb.s16 q1, [%[w]], #8\n\t"
+                     "vadd.i16 q0, q0, %[offset]\n\t"
+                     "vldrb.s16 q2, [%[v]], #8\n\t"
+                     "vmladava.s16 %[s0], q0, q1\n\t"
+                     "vmladava.s16 %[s1], q0, q2\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [x] "+l"(x), [w] "+l"(w), [v] "+l"(v), [s0] "+Te"(s0), [s1] "+Te"(s1)
+                     : [n] "r"(n), [offset] "r"(offset)
+                     : "lr", "q0", "q1", "q2", "memory");
+    *sum_w = s0;
+    *sum_v = s1;
+}
+
+// Adds the products of (x[k] + offset) and w[j * stride + k], for k below n, to sum j: eight at a
+// time, in 16 bits.
+static inline void pt_dot_1x4(const int8_t *x, int32_t offset, const int8_t *w, int32_t stride,
+                              int32_t n, pt_sums *sums) {
+    pt_dot_1x2(x, offset, w, w + stride, n, &sums->s0, &sums->s1);
+    pt_dot_1x2(x, offset, w + 2 * stride, w + 3 * stride, n, &sums->s2, &sums->s3);
+}
+
+#else
+
 // Adds the products of (x[k] + offset) and w[j * stride + k], for k below n, to sum j.
 static PT_DOT void pt_dot_1x4(const int8_t *x, int32_t offset, const int8_t *w, int32_t stride,
                               int32_t n, pt_sums *sums) {
@@ -121,6 +155,8 @@ static PT_DOT void pt_dot_1x4(const int8_t *x, int32_t offset, const int8_t *w, 
     }
     *sums = (pt_sums){(int32_t)s0, (int32_t)s1, (int32_t)s2, (int32_t)s3};
 }
+
+#endif
 
 // Adds (x[j] + offset) * w[j] to sum j. `aligned`: x and w are multiples of 4.
 static inline __attribute__((always_inline)) void

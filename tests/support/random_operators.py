@@ -221,8 +221,8 @@ def transpose_conv2d(draw):
     cin, cout = draw.channels(), draw.channels()
     height, width = draw.int(1, 5), draw.int(1, 5)
     while True:
-        dims = [(draw.int(1, 4), draw.int(1, 3), draw.int(0, 2), draw.int(0, 1), draw.int(1, 2))
-                for _ in range(2)]
+        dims = [(draw.pick(1, 2, 3, 4, draw.int(1, 9)), draw.int(1, 4), draw.int(0, 2), draw.int(0, 1),
+                 draw.pick(1, 1, 2, draw.int(1, 6))) for _ in range(2)]
         outputs = [(size - 1) * s - 2 * p + d * (k - 1) + o + 1
                    for size, (k, s, p, o, d) in zip((height, width), dims, strict=True)]
         if min(outputs) > 0:
@@ -404,7 +404,7 @@ def clone(draw):
 
 
 # Class: number of cases.
-CLASSES = {conv2d: 800, depthwise_conv2d: 800, linear: 500, batch_matmul: 150, transpose_conv2d: 100,
+CLASSES = {conv2d: 800, depthwise_conv2d: 800, linear: 500, batch_matmul: 150, transpose_conv2d: 200,
            add: 300, mul: 200, extremum: 80, div: 80, quantize: 300, dequantize: 150,
            average_pool: 300, max_pool: 200, pad: 200, transpose: 100, softmax: 100, activation: 80,
            clone: 150}

@@ -1,8 +1,8 @@
 // int8 convolution with MVE: pt_convolve, called by convolve_at_once for every convolution. Tile: 4
 // patches x 4 channels x 16 values by VMLADAVA (gemm_s8.h); a 3x3 kernel of 16, 32 or 64 channels
-// reads the pixels that four patches share. Fewer than 4 channels, other shifts or too little
-// scratch: one output at a time. Packing: 16 bytes of each patch in turn. Scratch: 4 patches, and 4
-// bytes a channel for the folded bias, else on the stack.
+// reads the pixels that four patches share. Fewer than 4 channels: 4 patches x 1 channel. Other
+// shifts or too little scratch: one output at a time. Packing: 16 bytes of each patch in turn.
+// Scratch: 4 patches, and 4 bytes a channel for the folded bias, else on the stack.
 #include "arch/conv_geometry.h"
 
 #if defined(__ARM_FEATURE_MVE)
@@ -323,6 +323,43 @@ static NOINLINE void multiply_unaligned(const pt_quads *quads, int32_t channels)
     }
 }
 
+// Computes the sums of four packed patches with a row of weights.
+static inline int32x4_t sum_patches(const int8_t *patch, const int8_t *weights, int32_t n) {
+    int32_t s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
+                     "1:\n\t"
+                     "vldrb.u8 q0, [%[weights]], #16\n\t"
+                     "vldrb.u8 q1, [%[patch]], #64\n\t"
+                     "vmladava.s8 %[s0], q0, q1\n\t"
+                     "vldrb.u8 q2, [%[patch], #-48]\n\t"
+                     "vmladava.s8 %[s1], q0, q2\n\t"
+                     "vldrb.u8 q1, [%[patch], #-32]\n\t"
+                     "vmladava.s8 %[s2], q0, q1\n\t"
+                     "vldrb.u8 q2, [%[patch], #-16]\n\t"
+                     "vmladava.s8 %[s3], q0, q2\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [patch] "+r"(patch), [weights] "+r"(weights), [s0] "+Te"(s0), [s1] "+Te"(s1),
+                       [s2] "+Te"(s2), [s3] "+Te"(s3)
+                     : [n] "r"(n)
+                     : "lr", "q0", "q1", "q2", "memory");
+    return (int32x4_t){s0, s1, s2, s3};
+}
+
+// Multiplies four patches with less than four channels, one at a time: the patches are in lanes.
+static NOINLINE void multiply_few(const pt_quads *quads, int32_t channels) {
+    const uint32x4_t out = vld1q_u32(quads->out);
+    const int8_t *weights = quads->weights;
+    for (int32_t o = 0; o < channels; o++, weights += quads->depth) {
+        int32x4_t sums = sum_patches(quads->packed, weights, quads->depth);
+        sums = vqrdmulhq_n_s32(vaddq_n_s32(sums, quads->bias[o]), quads->multipliers[o]);
+        sums = vrshlq_n_s32(vaddq_s32(sums, vshrq_n_s32(sums, 31)), quads->shifts[o]);
+        sums = vaddq_n_s32(sums, quads->output_offset);
+        sums = vmaxq_s32(vminq_s32(sums, vdupq_n_s32(INT8_MAX)), vdupq_n_s32(INT8_MIN));
+        vstrbq_scatter_offset_s32((int8_t *)o, out, sums);
+    }
+}
+
 // True if every pixel of the input is a patch.
 static bool is_pointwise(const pt_geometry *g) {
     return ((g->kernel[0] & g->kernel[1] & g->stride[0] & g->stride[1]) == 1) &&
@@ -476,7 +513,9 @@ static NOINLINE void mve_conv_s8_convolve_channels(convolution *x, int32_t first
         } else {
             pack_block(x, how);
         }
-        if (words) {
+        if (n < 4) {
+            multiply_few(&quads, n);
+        } else if (words) {
             pt_multiply_quads(&quads);
         } else {
             multiply_unaligned(&quads, n);
@@ -540,7 +579,7 @@ bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8
                  void *block, uint32_t bytes) {
     convolution x = {g, layer, in, block, 0, 0};
     uint32_t needed = (((uint32_t)layer->depth + 15) & ~15u) * PATCHES;
-    if (layer->channels < 4 || bytes < needed || ((uint32_t)block & 3) ||
+    if (bytes < needed || ((uint32_t)block & 3) ||
         !pt_have_fast_scales(&layer->output, layer->channels)) {
         convolve_singly(&x, out);
         return true;

@@ -12,6 +12,7 @@
 // y[j] = sum over k of (x[k] + x_offset) * (w[j][k] + w_offset) + addend[j], requantized.
 typedef struct pt_linear {
     int32_t rows, depth, outputs;
+    int32_t out_step; // outputs from a row to the next
     int32_t x_offset, w_offset;
     const int32_t *addends; // NULL for none
     bool exact_addends;     // added as int64, without the wraparound of the reference's int32
@@ -28,10 +29,24 @@ enum {
     PT_ROW_PART = 256,
 };
 
+// PT_FOLDS_OFFSET: rows without x_offset are faster, which then is in the addends, times the sums
+// of weights.
 #if defined(__ARM_FEATURE_MVE)
-enum { PT_ROWS_NEED_SCRATCH = 0 };
+enum { PT_ROWS_NEED_SCRATCH = 0, PT_FOLDS_OFFSET = 1 };
 #else
-enum { PT_ROWS_NEED_SCRATCH = 1 };
+enum { PT_ROWS_NEED_SCRATCH = 1, PT_FOLDS_OFFSET = 0 };
+#endif
+
+#if defined(__ARM_FEATURE_MVE)
+#include "arch/mve/sum.h"
+#else
+static inline int32_t pt_sum_bytes(const int8_t *bytes, int32_t n) {
+    int32_t sum = 0;
+    for (const int8_t *end = bytes + n; bytes != end;) {
+        sum += *bytes++;
+    }
+    return sum;
+}
 #endif
 
 static inline int32_t pt_row_part(int32_t depth) {

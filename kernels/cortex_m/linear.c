@@ -11,7 +11,7 @@
 #define COLD __attribute__((cold)) // for size
 
 // If the ISA has a loop for most rows, the plain one is optimized for size.
-#if defined(PT_LOOPS_DSP) || defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M)
+#if defined(__ARM_FEATURE_MVE) || defined(PT_LOOPS_V7M) || defined(PT_LOOPS_V6M)
 #define RARE COLD __attribute__((noinline))
 enum { IS_RARE = 1 };
 #else
@@ -20,9 +20,10 @@ enum { IS_RARE = 0 };
 #endif
 
 static int64_t sum_of_row(const pt_linear *p, const int8_t *x) {
-    int64_t sum = 0;
-    for (const int8_t *end = x + p->depth; x != end;) {
-        sum += *x++ + p->x_offset;
+    enum { PIECE = 1 << 20 }; // values whose sum is an int32
+    int64_t sum = (int64_t)p->depth * p->x_offset;
+    for (int32_t left = p->depth; left > 0; left -= PIECE, x += PIECE) {
+        sum += pt_sum_bytes(x, left < PIECE ? left : PIECE);
     }
     return sum;
 }
@@ -36,19 +37,18 @@ static inline int8_t linear_s8_finish(const pt_linear *p, int32_t sum, int64_t r
     return pt_to_int8(pt_requantize((int32_t)total, p->multiplier, p->shift), &p->range);
 }
 
-// Computes four outputs at a time, and each output of the rest as four equal ones.
+// Computes four outputs at a time; the last four may overlap the ones before. Of less than four
+// each is computed as four equal ones.
 static RARE void linear_s8_multiply_plainly(const pt_linear *p, const int8_t *x, int64_t row_sum,
                                             const int8_t *w, int8_t *y) {
-    int32_t n = 4, stride = p->depth;
+    const int32_t n = p->outputs < 4 ? 1 : 4, stride = p->outputs < 4 ? 0 : p->depth;
     for (int32_t j = 0; j < p->outputs; j += n) {
-        if (p->outputs - j < 4) {
-            n = 1, stride = 0;
-        }
+        const int32_t from = j < p->outputs - n ? j : p->outputs - n;
         pt_sums sums = {0, 0, 0, 0};
-        pt_dot_1x4(x, p->x_offset, w + j * p->depth, stride, p->depth, &sums);
+        pt_dot_1x4(x, p->x_offset, w + from * p->depth, stride, p->depth, &sums);
         int32_t all[4] = {sums.s0, sums.s1, sums.s2, sums.s3};
         for (int32_t i = 0; i < n; i++) {
-            y[j + i] = linear_s8_finish(p, all[i], row_sum, j + i);
+            y[from + i] = linear_s8_finish(p, all[i], row_sum, from + i);
         }
     }
 }
@@ -76,7 +76,7 @@ static int linear_s8_multiply_rows(pt_context *c, const pt_linear *p, const int8
             continue;
         }
         PT_TRY(pt_count_work(c, p->depth * p->outputs));
-        linear_s8_multiply_row(p, x + i * p->depth, w, y + i * p->outputs, c->scratch, suffices);
+        linear_s8_multiply_row(p, x + i * p->depth, w, y + i * p->out_step, c->scratch, suffices);
     }
     return PT_ERROR_OK;
 }
@@ -92,8 +92,34 @@ static int multiply_shared_rows(pt_context *c, const void *task) {
     return linear_s8_multiply_rows(c, t->p, t->x, t->w, t->y);
 }
 
+// Multiplies rows with the offset of x folded into the addends, for some outputs at a time. Not
+// inlined: no other path needs its stack.
+static __attribute__((noinline)) int multiply_folded(pt_context *c, const pt_linear *p,
+                                                     const int8_t *x, const int8_t *w, int8_t *y) {
+    enum { OUTPUTS = 64 };
+    int32_t addends[OUTPUTS];
+    pt_linear some = *p;
+    some.x_offset = 0;
+    some.addends = addends;
+    some.small_addends = false;
+    for (int32_t left = p->outputs; left > 0; left -= OUTPUTS, y += OUTPUTS) {
+        some.outputs = left < OUTPUTS ? left : OUTPUTS;
+        for (int32_t j = 0; j < some.outputs; j++, w += p->depth) {
+            const uint32_t sum =
+                (uint32_t)pt_sum_bytes(w, p->depth) + (uint32_t)p->depth * (uint32_t)p->w_offset;
+            const int32_t addend = p->addends ? p->addends[p->outputs - left + j] : 0;
+            addends[j] = (int32_t)(sum * (uint32_t)p->x_offset + (uint32_t)addend);
+        }
+        PT_TRY(linear_s8_multiply_rows(c, &some, x, w - some.outputs * p->depth, y));
+    }
+    return PT_ERROR_OK;
+}
+
 static int linear_s8_multiply(pt_context *c, const pt_linear *p, const int8_t *x, const int8_t *w,
                               int8_t *y) {
+    if (PT_FOLDS_OFFSET && p->rows > 1 && p->x_offset != 0 && !p->exact_addends) {
+        return multiply_folded(c, p, x, w, y);
+    }
     const int64_t row = (int64_t)p->depth * p->outputs;
     if (PT_HAS_THREADS && pt_shares(row * p->rows, row)) {
         const shared_rows t = {p, x, w, y};
@@ -183,7 +209,7 @@ static void read_linear(const pt_context *c, const pt_ref *args, uint32_t varian
     const pt_ref addends = addends_of(args);
     p->rows = 1;
     p->depth = w->sizes[1];
-    p->outputs = w->sizes[0];
+    p->outputs = p->out_step = w->sizes[0];
     p->addends = pt_is_none(addends) ? NULL : pt_get_data(c, addends);
     p->exact_addends = !pt_is_none(args[QUANTIZED_LINEAR_KERNEL_SUM]);
     p->small_addends = variant & SMALL_ADDENDS;
@@ -257,7 +283,8 @@ static int read_matmul(pt_context *c, const pt_ref *args, pt_linear *p) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "the factors must be (batch, rows, depth) and (batch, columns, depth)");
     }
-    *p = (pt_linear){.rows = x.sizes[1], .depth = x.sizes[2], .outputs = w.sizes[1]};
+    *p = (pt_linear){
+        .rows = x.sizes[1], .depth = x.sizes[2], .outputs = w.sizes[1], .out_step = w.sizes[1]};
     p->range = (pt_range){0, INT8_MIN, INT8_MAX};
     PT_TRY(pt_read_offset(c, args[QUANTIZED_BATCH_MATMUL_LHS_ZERO_POINT], &p->x_offset));
     PT_TRY(pt_read_offset(c, args[QUANTIZED_BATCH_MATMUL_RHS_ZERO_POINT], &p->w_offset));

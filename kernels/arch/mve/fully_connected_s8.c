@@ -283,6 +283,14 @@ static bool stays_exact(const pt_linear *p, int64_t row_sum) {
 static void make_addends(const pt_linear *p, int64_t row_sum, const int8_t *w, int32_t first,
                          int32_t n, int32_t *addends) {
     w += first * p->depth;
+    if (p->x_offset == 0 && p->addends) {
+        for (int32_t i = 0; i < n; i += 4) {
+            const mve_pred16_t rest = vctp32q((uint32_t)(n - i));
+            const int32x4_t some = vldrwq_z_s32(p->addends + first + i, rest);
+            vstrwq_p_s32(addends + i, vaddq_n_s32(some, (int32_t)row_sum), rest);
+        }
+        return;
+    }
     for (int32_t i = 0; i < n; i++, w += p->depth) {
         uint32_t sum = p->x_offset ? (uint32_t)pt_sum_bytes(w, p->depth) : 0;
         addends[i] = (int32_t)(sum * (uint32_t)p->x_offset + (uint32_t)row_sum +

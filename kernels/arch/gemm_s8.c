@@ -18,20 +18,19 @@ bool pt_gemm_s8_scales_fast(const pt_gemm_s8 *layer) {
 
 #if !defined(PT_IM2COL_PAIRS)
 
-// Multiplies four channels at a time, and each channel of the rest as four equal ones.
+// Multiplies four channels at a time; the last four may overlap the ones before. Of less than four
+// each is multiplied as four equal ones.
 void pt_multiply_patch(const pt_gemm_s8 *layer, const int8_t *patch, int8_t *out) {
-    int32_t n = 4, stride = layer->depth;
-    for (int32_t o = 0; o < layer->channels; o += n) {
-        if (layer->channels - o < 4) {
-            n = 1, stride = 0;
-        }
+    const int32_t channels = layer->channels, depth = layer->depth;
+    const int32_t n = channels < 4 ? 1 : 4, stride = channels < 4 ? 0 : depth;
+    for (int32_t o = 0; o < channels; o += n) {
+        const int32_t from = o < channels - n ? o : channels - n;
         pt_sums sums = {0, 0, 0, 0};
-        pt_dot_1x4(patch, layer->offset, layer->weights + o * layer->depth, stride, layer->depth,
-                   &sums);
+        pt_dot_1x4(patch, layer->offset, layer->weights + from * depth, stride, depth, &sums);
         int32_t all[4] = {sums.s0, sums.s1, sums.s2, sums.s3};
         for (int32_t i = 0; i < n; i++) {
-            int32_t sum = pt_add_int32(all[i], pt_bias_of(&layer->output, o + i));
-            out[o + i] = pt_finish(&layer->output, o + i, sum);
+            int32_t sum = pt_add_int32(all[i], pt_bias_of(&layer->output, from + i));
+            out[from + i] = pt_finish(&layer->output, from + i, sum);
         }
     }
 }

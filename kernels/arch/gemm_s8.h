@@ -47,6 +47,8 @@ typedef struct pt_gemm_s8 {
     void *block;        // scratch
 #if defined(PT_LOOPS_DSP) && !defined(__ARM_FEATURE_MVE)
     int32_t capacity_bytes; // of `block`; 0 if patches stay bytes
+    int32_t part_words;     // for channels: PT_CHANNEL_WORDS or more
+    bool has_one_patch;     // the image has
 #else
     int32_t capacity_patches; // of `block`
 #endif

@@ -158,6 +158,18 @@ void pt_prefer_more(const pt_convolution *x, uint32_t used) {
     }
 }
 
+// DSP cores widen the weights of rows that are no multiples of 4, for as many channels at a time as
+// fit, and gather the patches again for each part.
+void pt_prefer_parts(const pt_convolution *x, uint32_t used) {
+    enum { MAX_BYTES = 8192 };
+    const uint32_t channel = 2 * (((uint32_t)x->depth + 3) & ~3u);
+    const uint32_t even = ((uint32_t)x->outputs + 1) & ~1u;
+    if (pt_prefers_for(x->c) == PT_CORE_DSP && (x->depth & 3) != 0 && channel < MAX_BYTES / 2) {
+        const uint32_t max = MAX_BYTES / channel & ~1u;
+        pt_prefer_scratch(x->c, used + channel * (even < max ? even : max));
+    }
+}
+
 void pt_set_variant_scratch(pt_convolution *x, uint32_t used) {
     const pt_context *c = x->c;
     if (c->scratch_size > used) {
@@ -237,12 +249,17 @@ static int conv_s8_check_convolution(pt_context *c, const pt_ref *args, bool exp
     convolution x;
     PT_TRY(read_convolution(c, args, explicit_layout, &x));
     PT_TRY(pt_expect_image(c, args[QUANTIZED_CONV2D_OUT], explicit_layout, &x.out));
+    uint32_t block = 0;
     if (!has_bytes(c, args[QUANTIZED_CONV2D_SCRATCH], pt_min_scratch(x.depth))) {
-        pt_use_scratch(c, pt_useful_scratch(x.depth) + useful_table(&x));
+        block = pt_useful_scratch(x.depth);
+        pt_use_scratch(c, block + useful_table(&x));
     }
     const bool packs = c->packs && pack_convolution(c, args, &x);
     if (x.in.batch > 0 && !needs_no_more(&x, pt_prefers_for(c), packs)) {
         pt_prefer_more(&x, 0);
+        if (!packs) {
+            pt_prefer_parts(&x, block);
+        }
     }
     return PT_ERROR_OK;
 }
@@ -567,6 +584,10 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
     }
     bytes = pt_reserve_unpacked(&layer, scratch, bytes);
     uint32_t *channel_scratch = x->channel_scratch;
+#if defined(PT_IM2COL_DSP)
+    layer.part_words = channel_scratch ? x->channel_words : PT_CHANNEL_WORDS;
+    layer.has_one_patch = x->out.height * x->out.width == 1;
+#endif
 #if defined(PT_IM2COL_PAIRS)
     const uint32_t own_bytes = bytes;
     scratch = larger_scratch(x, &layer, scratch, &bytes);
@@ -607,6 +628,7 @@ void *pt_bind_scratch(pt_convolution *x, const pt_ref *args, uint32_t min, uint3
     }
     bool fits = c->scratch_size >= used + sizeof(uint32_t[PT_CHANNEL_WORDS]);
     x->channel_scratch = fits ? (uint32_t *)(void *)(c->scratch + used) : NULL;
+    x->channel_words = fits ? (int32_t)((c->scratch_size - used) / sizeof(uint32_t)) : 0;
     return scratch;
 }
 

@@ -24,6 +24,7 @@ typedef struct pt_convolution {
     uint32_t variant_bytes;
     bool is_left_out;          // the plain weights are omitted
     uint32_t *channel_scratch; // for pt_begin_channels, or NULL: on the stack
+    int32_t channel_words;
 } pt_convolution;
 
 // For a run, whose last arguments at `args` are a scratch tensor and the output: sets the output's
@@ -39,6 +40,8 @@ int pt_convolve_images(const pt_convolution *x, void *scratch, uint32_t bytes);
 // For a check: prefers the scratch of the core's loops and of the variants, behind the `used` bytes
 // of scratch.
 void pt_prefer_more(const pt_convolution *x, uint32_t used);
+// For a check: prefers scratch for the weights of channels, behind the `used` bytes.
+void pt_prefer_parts(const pt_convolution *x, uint32_t used);
 // For a run: assigns the temp memory behind the `used` bytes to the variants.
 void pt_set_variant_scratch(pt_convolution *x, uint32_t used);
 

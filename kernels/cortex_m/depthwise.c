@@ -141,14 +141,20 @@ static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layo
     pt_convolution x;
     PT_TRY(read_depthwise(c, args, explicit_layout, &x));
     PT_TRY(pt_expect_image(c, args[QUANTIZED_DEPTHWISE_CONV2D_OUT], explicit_layout, &x.out));
+    const uint32_t bytes = tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]);
     uint32_t used = 0;
-    if (tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]) < min_scratch(&x)) {
+    if (bytes < min_scratch(&x)) {
         used = useful_scratch(&x);
         pt_use_scratch(c, used);
     }
     if (transposed_bytes(&x)) {
+        used = bytes < useful_scratch(&x) ? useful_scratch(&x) : 0;
+        if (used) {
+            pt_prefer_scratch(c, used);
+        }
         x.groups = x.in.channels = 1; // as the run calls them
         pt_prefer_more(&x, (used + 7) & ~7u);
+        pt_prefer_parts(&x, used);
     }
     return PT_ERROR_OK;
 }
@@ -328,9 +334,11 @@ static int run_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout
     if (x.out.batch == 0 || x.out.height == 0 || x.out.width == 0) {
         return PT_ERROR_OK;
     }
-    uint32_t needed = min_scratch(&x), bytes;
-    void *scratch = pt_bind_scratch(&x, args + QUANTIZED_DEPTHWISE_CONV2D_SCRATCH, needed,
-                                    useful_scratch(&x), 0, &bytes);
+    const uint32_t needed = min_scratch(&x), useful = useful_scratch(&x);
+    const bool has_useful = transposed_bytes(&x) && c->scratch_size >= useful;
+    uint32_t bytes;
+    void *scratch = pt_bind_scratch(&x, args + QUANTIZED_DEPTHWISE_CONV2D_SCRATCH,
+                                    has_useful ? useful : needed, useful, 0, &bytes);
     if (PT_CONVOLVES_DEPTHWISE) {
         return run_images(&x, scratch, bytes); // of any size
     }

@@ -15,9 +15,9 @@ typedef int16_t __attribute__((may_alias)) half;
 
 // ---- layers
 
-// Returns the number of channels whose widened weights fit into PT_CHANNEL_WORDS.
+// Returns the number of channels whose widened weights fit into the words for them.
 static int32_t channels_of_part(const pt_gemm_s8 *layer) {
-    return (PT_CHANNEL_WORDS * 4 / (2 * pt_whole_depth(layer))) & ~1;
+    return (layer->part_words * 4 / (2 * pt_whole_depth(layer))) & ~1;
 }
 
 void pt_begin_layer(pt_gemm_s8 *layer, void *scratch, uint32_t bytes) {
@@ -30,7 +30,8 @@ void pt_begin_layer(pt_gemm_s8 *layer, void *scratch, uint32_t bytes) {
     if (!pt_gemm_s8_scales_fast(layer)) {
         layer->capacity_bytes = 0;
     } else if (layer->depth & 3) {
-        layer->in_parts = channels_of_part(layer) > 0;
+        // To widen weights for a single patch takes longer than its products.
+        layer->in_parts = !layer->has_one_patch && channels_of_part(layer) > 0;
         layer->capacity_bytes = layer->in_parts ? layer->capacity_bytes : 0;
     }
 }

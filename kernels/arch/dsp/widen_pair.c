@@ -3,18 +3,27 @@
 // host.
 #include "arch/gemm_s8.h"
 
-// Weight k, doubled; 0 behind the last.
-static inline int32_t twice(const int8_t *weights, int32_t depth, int32_t k) {
-    return k < depth ? 2 * weights[k] : 0;
+// Writes four weights of one channel.
+static inline void widen_four(const int8_t *w, uint32_t *to) {
+    to[0] = pt_word_of(2 * w[0], 2 * w[2]);
+    to[1] = pt_word_of(2 * w[1], 2 * w[3]);
 }
 
 uint32_t *pt_widen_pair(const int8_t *weights, int32_t depth, uint32_t *to) {
-    for (int32_t k = 0; k < depth; k += 4) {
-        for (int32_t i = 0; i < 4; i++) {
-            const int8_t *w = weights + i / 2 * depth;
-            int32_t low = k + i % 2;
-            *to++ = pt_word_of(twice(w, depth, low), twice(w, depth, low + 2));
+    const int8_t *first = weights, *second = weights + depth;
+    for (int32_t k = depth; k >= 4; k -= 4, first += 4, second += 4, to += 4) {
+        widen_four(first, to);
+        widen_four(second, to + 2);
+    }
+    if (depth & 3) {
+        int8_t rest[2][4] = {{0}};
+        for (int32_t k = 0; k < (depth & 3); k++) {
+            rest[0][k] = first[k];
+            rest[1][k] = second[k];
         }
+        widen_four(rest[0], to);
+        widen_four(rest[1], to + 2);
+        to += 4;
     }
     return to;
 }

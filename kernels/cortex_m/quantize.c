@@ -16,28 +16,37 @@ typedef struct quantization {
     int32_t zero_point, min, max;
 } quantization;
 
-// Reads the common arguments scale, zero_point, quant_min, quant_max and dtype, and checks them
-// against `quantized`.
-static int read_quantization(pt_context *c, const pt_ref *args, const pt_tensor *quantized,
-                             quantization *q) {
+// Returns the numbers of a call. They are in their ranges, since the check has succeeded.
+static quantization get_quantization(const pt_context *c, const pt_ref *args) {
+    return (quantization){
+        .scale = pt_get_double(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_SCALE]),
+        .zero_point = (int32_t)pt_get_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_ZERO_POINT]),
+        .min = (int32_t)pt_get_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_QUANT_MIN]),
+        .max = (int32_t)pt_get_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_QUANT_MAX]),
+    };
+}
+
+// Checks the common arguments scale, zero_point, quant_min, quant_max and dtype, against the tensor
+// `quantized` too.
+static int check_quantization(pt_context *c, const pt_ref *args, const pt_tensor *quantized) {
     static const int32_t ranges[3][2] = {{0, 255}, {-128, 127}, {-32768, 32767}};
     uint32_t dtype = quantized->dtype;
+    int32_t ignored, min;
     if (dtype != PT_DTYPE_BYTE && dtype != PT_DTYPE_CHAR && dtype != PT_DTYPE_SHORT) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "quantized tensors must be int8, uint8 or int16");
     }
     if (pt_get_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_DTYPE]) != dtype) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "dtype is not that of the quantized tensor");
     }
-    q->scale = pt_get_double(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_SCALE]);
-    if (!(q->scale > 0 && q->scale < 1e38)) {
+    const double scale = pt_get_double(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_SCALE]);
+    if (!(scale > 0 && scale < 1e38)) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT, "scale must be above 0 and finite");
     }
     const int32_t *range = ranges[dtype];
     PT_TRY(pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_ZERO_POINT], -RANGE_LIMIT / 2,
-                       RANGE_LIMIT / 2, &q->zero_point));
-    PT_TRY(
-        pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_QUANT_MIN], range[0], range[1], &q->min));
-    return pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_QUANT_MAX], q->min, range[1], &q->max);
+                       RANGE_LIMIT / 2, &ignored));
+    PT_TRY(pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_QUANT_MIN], range[0], range[1], &min));
+    return pt_read_int(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_QUANT_MAX], min, range[1], &ignored);
 }
 
 static void cortex_m_quantize_store(void *data, int32_t i, uint8_t dtype, int32_t value) {
@@ -59,11 +68,10 @@ static int32_t cortex_m_quantize_load(const void *data, int32_t i, uint8_t dtype
 static int quantize_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_OUT]);
-    quantization q;
     if (in.dtype != PT_DTYPE_FLOAT) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED, "the input must be float32");
     }
-    PT_TRY(read_quantization(c, args, &out, &q));
+    PT_TRY(check_quantization(c, args, &out));
     return pt_check_like(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_OUT], &in, out.dtype);
 }
 
@@ -106,8 +114,7 @@ enum { PIECE = 1 << 14 }; // values between two polls
 static int quantize_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_OUT]);
-    quantization q;
-    PT_TRY(read_quantization(c, args, &out, &q));
+    const quantization q = get_quantization(c, args);
     float inverse = (float)(1.0 / q.scale);
     int32_t n = pt_numel(&in), size = out.dtype == PT_DTYPE_SHORT ? 2 : 1;
     for (int32_t i = 0; i < n; i += PIECE) {
@@ -125,38 +132,37 @@ const pt_kernel pt_cortex_m_quantize_per_tensor_out = PT_KERNEL(quantize_check, 
 
 static int dequantize_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_INPUT]);
-    quantization q;
-    PT_TRY(read_quantization(c, args, &in, &q));
+    PT_TRY(check_quantization(c, args, &in));
     return pt_check_like(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_OUT], &in, PT_DTYPE_FLOAT);
 }
 
 // Dequantizes n values of `dtype`.
-static void dequantize_values(const quantization *q, uint8_t dtype, int32_t n, const void *from,
-                              float *y) {
-    float scale = (float)q->scale;
+static void dequantize_values(float scale, int32_t zero_point, uint8_t dtype, int32_t n,
+                              const void *from, float *y) {
     int32_t i = 0;
     if (dtype == PT_DTYPE_CHAR) {
-        i = pt_dequantize_some(from, y, n, scale, q->zero_point);
+        i = pt_dequantize_some(from, y, n, scale, zero_point);
         if (i == 0) {
             i = cortex_m_quantize_in_blocks(from, n, PT_DEQUANTIZE_ALIGNMENT);
-            pt_dequantize_int8(i / 4, from, y, scale, q->zero_point);
+            pt_dequantize_int8(i / 4, from, y, scale, zero_point);
         }
     }
     for (; i < n; i++) {
-        y[i] = (float)(cortex_m_quantize_load(from, i, dtype) - q->zero_point) * scale;
+        y[i] = (float)(cortex_m_quantize_load(from, i, dtype) - zero_point) * scale;
     }
 }
 
 static int dequantize_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_OUT]);
-    quantization q;
-    PT_TRY(read_quantization(c, args, &in, &q));
+    const float scale = (float)pt_get_double(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_SCALE]);
+    const int32_t zero_point =
+        (int32_t)pt_get_int(c, args[CORTEX_M_DEQUANTIZE_PER_TENSOR_ZERO_POINT]);
     int32_t n = pt_numel(&in), size = in.dtype == PT_DTYPE_SHORT ? 2 : 1;
     for (int32_t i = 0; i < n; i += PIECE) {
         int32_t some = n - i < PIECE ? n - i : PIECE;
         PT_TRY(pt_count_work(c, some));
-        dequantize_values(&q, in.dtype, some, (const int8_t *)in.data + i * size,
+        dequantize_values(scale, zero_point, in.dtype, some, (const int8_t *)in.data + i * size,
                           (float *)out.data + i);
     }
     return PT_ERROR_OK;

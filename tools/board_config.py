@@ -36,9 +36,14 @@ SECTIONS
     {{
         KEEP(*(.vectors))
         *(.text*)
-        *(.rodata*)
         . = ALIGN(4);
     }} > {code}
+
+    .rodata : ALIGN(4)
+    {{
+        *(.rodata*)
+        . = ALIGN(4);
+    }} > {constants}
 
     .ARM.exidx : {{ *(.ARM.exidx*) }} > {code}
 
@@ -223,6 +228,7 @@ def linker_script(board):
         memory_lines=memory_lines,
         arena_sections=arena_sections,
         code=board["place"]["code"],
+        constants=board["place"].get("constants", board["place"]["code"]),
         job=board["place"]["job"],
         job_start=job_start(board["place"]),
         data=board["place"]["data"],

@@ -7,6 +7,7 @@
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/quantized.h"
 #include "portable/float_math.h"
+#include <string.h>
 
 enum { HEADROOM = 20 }; // bits by which addition shifts its operands up
 
@@ -61,6 +62,32 @@ static int read_pairs(pt_context *c, const pt_tensor *a, const pt_tensor *b, pai
     p->b_step = b_is_larger ? p->size : 0;
     *like = *large;
     return PT_ERROR_OK;
+}
+
+enum { REPEATED = 128 };
+
+// Makes longer rows of short ones: the operand with a value for each channel is repeated in `row`,
+// of REPEATED bytes.
+static void repeat_short_row(pairs *p, int8_t *row) {
+    const int32_t size = p->size, max = size > 0 ? REPEATED / size : 0;
+    const int32_t times = max < p->rows ? max : p->rows;
+    if (p->rows < 2 || times < 2 || (p->a_step != 0 && p->b_step != 0)) {
+        return;
+    }
+    const int32_t bytes = times * size;
+    memcpy(row, p->a_step == 0 ? p->a : p->b, (uint32_t)size);
+    for (int32_t done = size; done < bytes; done *= 2) {
+        memcpy(row + done, row, (uint32_t)(bytes - done < done ? bytes - done : done));
+    }
+    p->size = bytes;
+    p->rows = (p->total - 1) / p->size + 1;
+    if (p->a_step == 0) {
+        p->a = row;
+        p->b_step = p->size;
+    } else {
+        p->b = row;
+        p->a_step = p->size;
+    }
 }
 
 static int read_out(pt_context *c, pt_ref arg, const pt_tensor *like, pairs *p) {
@@ -188,7 +215,9 @@ static int add_check(pt_context *c, const pt_ref *args) {
 
 static int add_run(pt_context *c, const pt_ref *args) {
     addition x;
+    int8_t row[REPEATED];
     PT_TRY(read_addition(c, args, &x));
+    repeat_short_row(&x.pairs, row);
     const pairs *p = &x.pairs;
     bool done = false;
     int32_t n;
@@ -280,7 +309,9 @@ static bool is_short(int32_t zero_point) {
 
 static int mul_run(pt_context *c, const pt_ref *args) {
     multiplication x;
+    int8_t row[REPEATED];
     PT_TRY(read_multiplication(c, args, &x));
+    repeat_short_row(&x.pairs, row);
     const pairs *p = &x.pairs;
     bool fast = !PT_HAS_VECTORS && is_short(x.a_zero_point) && is_short(x.b_zero_point) &&
                 pt_scales_fast(x.multiplier, x.shift);

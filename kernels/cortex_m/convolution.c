@@ -254,6 +254,10 @@ static int conv_s8_check_convolution(pt_context *c, const pt_ref *args, bool exp
         block = pt_useful_scratch(x.depth);
         pt_use_scratch(c, block + useful_table(&x));
     }
+    const uint32_t fast = pt_block_scratch(pt_prefers_for(c), x.depth);
+    if (!has_bytes(c, args[QUANTIZED_CONV2D_SCRATCH], fast)) {
+        pt_prefer_scratch(c, fast);
+    }
     const bool packs = c->packs && pack_convolution(c, args, &x);
     if (x.in.batch > 0 && !needs_no_more(&x, pt_prefers_for(c), packs)) {
         pt_prefer_more(&x, 0);
@@ -705,7 +709,9 @@ static int conv_s8_run_convolution(pt_context *c, const pt_ref *args, bool expli
     convolution x;
     uint32_t bytes;
     PT_TRY(read_convolution(c, args, explicit_layout, &x));
-    void *scratch = pt_bind_scratch(&x, args + QUANTIZED_CONV2D_SCRATCH, pt_min_scratch(x.depth),
+    const uint32_t fast = pt_block_scratch(PT_CORE_OF_LOOPS, x.depth);
+    void *scratch = pt_bind_scratch(&x, args + QUANTIZED_CONV2D_SCRATCH,
+                                    c->scratch_size >= fast ? fast : pt_min_scratch(x.depth),
                                     pt_useful_scratch(x.depth), useful_table(&x), &bytes);
     x.packed = pt_packs_for(c->core) == PT_CORE_PLAIN ? NULL : pt_packed(c);
     if (PT_HAS_CONV_VARIANTS) {

@@ -19,7 +19,7 @@ enum {
     // Channels whose biases are on the stack, if the scratch is too small for them.
     CHANNELS = 64,
     FEW_CHANNELS = 16,
-    LINE = 64, // longest patch that is gathered before it is packed
+    LINE = 160, // longest patch that is gathered before it is packed
 };
 
 typedef struct convolution {
@@ -77,32 +77,57 @@ static void pack_at(const convolution *x, int8_t *patch, int32_t k, const int8_t
     }
 }
 
-// Packs a row of taps that are not contiguous, or partly outside the image.
-static void pack_taps(const convolution *x, int8_t *patch, int32_t k, const int8_t *line,
-                      int32_t column) {
+// The taps of a window that lie inside the image along a dim: the first, their number, and the
+// position of the first in the image.
+typedef struct taps {
+    int32_t first, n, position;
+} taps;
+
+static taps find_taps(const pt_geometry *g, uint32_t dim, int32_t position) {
+    const int32_t dilation = g->dilation[dim], size = g->in[dim], kernel = g->kernel[dim];
+    int32_t first = 0, end = kernel;
+    if (position < 0) {
+        first = (dilation - 1 - position) / dilation;
+    }
+    if (position + (kernel - 1) * dilation >= size) {
+        end = position < size ? (size - 1 - position) / dilation + 1 : 0;
+    }
+    return (taps){first, end > first ? end - first : 0, position + first * dilation};
+}
+
+// True if neighbouring taps of a row are neighbouring bytes.
+static bool has_whole_rows(const pt_geometry *g) {
+    return g->dilation[1] == 1 && g->pixel == g->channels;
+}
+
+// Packs the patch of the window at (y, column) row by row.
+static NOINLINE void pack_rows(const convolution *x, int32_t y, int32_t column, int8_t *patch) {
     const pt_geometry *g = x->g;
-    for (int32_t i = 0; i < g->kernel[1]; i++) {
-        bool inside = line && column >= 0 && column < g->in[1];
-        pack_at(x, patch, k, inside ? line + column * g->pixel : NULL, g->channels);
-        k += g->channels;
-        column += g->dilation[1];
+    const taps rows = find_taps(g, 0, y), columns = find_taps(g, 1, column);
+    const int32_t bytes = g->channels, size = g->kernel[1] * bytes;
+    const int32_t pieces = has_whole_rows(g) ? 1 : columns.n;
+    const int32_t piece = has_whole_rows(g) ? columns.n * bytes : bytes;
+    const int32_t before = columns.n ? columns.first * bytes : size;
+    for (int32_t i = 0, k = 0; i < g->kernel[0]; i++, k += size) {
+        if (i < rows.first || i >= rows.first + rows.n) {
+            pack_at(x, patch, k, NULL, size);
+            continue;
+        }
+        const int32_t row = rows.position + (i - rows.first) * g->dilation[0];
+        const int8_t *from = x->in + (row * g->in[1] + columns.position) * g->pixel;
+        pack_at(x, patch, k, NULL, before);
+        int32_t at = before;
+        for (int32_t j = pieces; j > 0; j--, at += piece, from += g->dilation[1] * g->pixel) {
+            pack_at(x, patch, k + at, from, piece);
+        }
+        pack_at(x, patch, k + at, NULL, size - at);
     }
 }
 
 static void pack_patch(const convolution *x, int8_t *patch) {
     const pt_geometry *g = x->g;
-    int32_t y = x->row * g->stride[0] - g->padding[0];
-    int32_t column = x->column * g->stride[1] - g->padding[1], size = g->kernel[1] * g->channels;
-    bool together = g->dilation[1] == 1 && g->pixel == g->channels && column >= 0 &&
-                    column + g->kernel[1] <= g->in[1];
-    for (int32_t i = 0, k = 0; i < g->kernel[0]; i++, k += size, y += g->dilation[0]) {
-        const int8_t *line = y >= 0 && y < g->in[0] ? x->in + y * g->in[1] * g->pixel : NULL;
-        if (!line || together) {
-            pack_at(x, patch, k, line ? line + column * g->pixel : NULL, size);
-        } else {
-            pack_taps(x, patch, k, line, column);
-        }
-    }
+    pack_rows(x, x->row * g->stride[0] - g->padding[0], x->column * g->stride[1] - g->padding[1],
+              patch);
 }
 
 // Copies rows of at most 16 bytes.
@@ -123,20 +148,37 @@ static inline void mve_conv_s8_copy_rows(int8_t *to, const int8_t *from, int32_t
         : "lr", "q0", "cc", "memory");
 }
 
-// Clips the window at (y, column) to the image; the rest is padding.
-static NOINLINE void clip_rows(const convolution *x, int32_t y, int32_t column, int8_t *line) {
-    const pt_geometry *g = x->g;
-    int32_t size = g->kernel[1] * g->channels, step = g->in[1] * g->pixel;
-    int32_t top = y < 0 ? -y : 0, left = column < 0 ? -column : 0;
-    int32_t height = y + g->kernel[0] <= g->in[0] ? g->kernel[0] : g->in[0] - y;
-    int32_t width = column + g->kernel[1] <= g->in[1] ? g->kernel[1] : g->in[1] - column;
-    for (int32_t i = 0; i < x->layer->depth; i += 16) {
-        vst1q_s8(line + i, vdupq_n_s8((int8_t)-x->layer->offset));
+// Copies rows of any length, 16 bytes of each row at a time.
+static inline void copy_long_rows(int8_t *to, const int8_t *from, int32_t rows, int32_t bytes,
+                                  int32_t to_step, int32_t from_step) {
+    for (; bytes > 0; bytes -= 16, to += 16, from += 16) {
+        mve_conv_s8_copy_rows(to, from, rows, bytes, to_step, from_step);
     }
-    if (height > top && width > left) {
-        mve_conv_s8_copy_rows(line + top * size + left * g->channels,
-                              x->in + (y + top) * step + (column + left) * g->pixel, height - top,
-                              (width - left) * g->channels, size, step);
+}
+
+// Gathers the patch of the window at (y, column) as a line. What lies outside the image is padding.
+static NOINLINE void gather(const convolution *x, int32_t y, int32_t column, int8_t *line) {
+    const pt_geometry *g = x->g;
+    const taps rows = find_taps(g, 0, y), columns = find_taps(g, 1, column);
+    const int32_t bytes = g->channels, size = g->kernel[1] * bytes;
+    const int32_t step = g->dilation[0] * g->in[1] * g->pixel;
+    if (rows.n < g->kernel[0] || columns.n < g->kernel[1]) {
+        const int8x16_t padding = vdupq_n_s8((int8_t)-x->layer->offset);
+        for (int32_t i = 0; i < x->layer->depth; i += 16) {
+            vst1q_s8(line + i, padding);
+        }
+        if (rows.n == 0 || columns.n == 0) {
+            return;
+        }
+    }
+    const int8_t *from = x->in + (rows.position * g->in[1] + columns.position) * g->pixel;
+    line += rows.first * size + columns.first * bytes;
+    if (has_whole_rows(g)) {
+        copy_long_rows(line, from, rows.n, columns.n * bytes, size, step);
+        return;
+    }
+    for (int32_t i = rows.n; i > 0; i--, line += size, from += step) {
+        copy_long_rows(line, from, columns.n, bytes, bytes, g->dilation[1] * g->pixel);
     }
 }
 
@@ -182,32 +224,35 @@ static inline void pack_short_rows(int8_t *patch, const int8_t *from, int32_t by
     // clang-format on
 }
 
-// Ways to pack patches with contiguous rows.
-typedef enum packing { IN_PIECES, IN_SHORT_ROWS, IN_WHOLE_ROWS } packing;
+// Ways to pack patches.
+typedef enum packing { BY_ROWS, BY_LINES, IN_SHORT_ROWS, IN_WHOLE_ROWS } packing;
 
 static packing choose_packing(const pt_geometry *g, int32_t depth) {
-    if (g->pixel != g->channels || (g->dilation[0] | g->dilation[1]) != 1) {
-        return IN_PIECES;
+    if (has_whole_rows(g)) {
+        if (depth <= LINE && g->kernel[1] * g->channels <= 16) {
+            return IN_SHORT_ROWS;
+        }
+        if (g->channels % 16 == 0) {
+            return IN_WHOLE_ROWS;
+        }
     }
-    if (depth <= LINE && g->kernel[1] * g->channels <= 16) {
-        return IN_SHORT_ROWS;
-    }
-    return g->channels % 16 == 0 ? IN_WHOLE_ROWS : IN_PIECES;
+    return depth <= LINE ? BY_LINES : BY_ROWS;
 }
 
 // Packs four neighbouring patches inside the image, the first at `from`.
 static NOINLINE void pack_inside(const convolution *x, const int8_t *from, packing how) {
     const pt_geometry *g = x->g;
-    int32_t size = g->kernel[1] * g->channels, line_step = g->in[1] * g->pixel;
-    int32_t step = g->stride[1] * g->pixel, rows = g->kernel[0], depth = x->layer->depth;
+    int32_t size = g->kernel[1] * g->channels, step = g->stride[1] * g->pixel;
+    int32_t line_step = g->dilation[0] * g->in[1] * g->pixel;
+    int32_t rows = g->kernel[0], depth = x->layer->depth;
     int8_t line[LINE];
     if (how == IN_SHORT_ROWS && rows == 3 && depth > 16 && depth <= 32) {
         pack_short_rows(x->block, from, size, step, line_step);
         return;
     }
     for (int8_t *patch = x->block; patch != x->block + 16 * PATCHES; patch += 16, from += step) {
-        if (how == IN_SHORT_ROWS) {
-            mve_conv_s8_copy_rows(line, from, rows, size, size, line_step);
+        if (how != IN_WHOLE_ROWS) {
+            copy_long_rows(line, from, rows, size, size, line_step);
             pack_line(line, depth, patch);
             continue;
         }
@@ -219,42 +264,53 @@ static NOINLINE void pack_inside(const convolution *x, const int8_t *from, packi
     }
 }
 
-static void pack_clipped(const convolution *x, int32_t y, int32_t column, int8_t *patch) {
+static NOINLINE void pack_gathered(const convolution *x, int8_t *patch) {
+    const pt_geometry *g = x->g;
     int8_t line[LINE];
-    clip_rows(x, y, column, line);
+    gather(x, x->row * g->stride[0] - g->padding[0], x->column * g->stride[1] - g->padding[1],
+           line);
     pack_line(line, x->layer->depth, patch);
+}
+
+// True if the next four patches are neighbours inside the image, and their rows are contiguous.
+static bool lies_inside(const convolution *x) {
+    const pt_geometry *g = x->g;
+    int32_t y = x->row * g->stride[0] - g->padding[0];
+    int32_t column = x->column * g->stride[1] - g->padding[1];
+    int32_t last_row = y + (g->kernel[0] - 1) * g->dilation[0];
+    int32_t end = column + (PATCHES - 1) * g->stride[1] + g->kernel[1];
+    return has_whole_rows(g) && y >= 0 && last_row < g->in[0] && column >= 0 && end <= g->in[1] &&
+           x->column + PATCHES <= g->out[1];
+}
+
+// Moves on by n patches of a row; stays at the last patch of the image.
+static void move_on(convolution *x, int32_t n) {
+    const pt_geometry *g = x->g;
+    x->column += n;
+    if (x->column == g->out[1]) {
+        bool last = x->row + 1 == g->out[0];
+        x->column = last ? g->out[1] - 1 : 0;
+        x->row += !last;
+    }
 }
 
 // Packs the next four patches; at the end of the image the last one is repeated.
 static NOINLINE void pack_block(convolution *x, packing how) {
     const pt_geometry *g = x->g;
-    int32_t y = x->row * g->stride[0] - g->padding[0];
-    int32_t column = x->column * g->stride[1] - g->padding[1];
-    int32_t end = column + (PATCHES - 1) * g->stride[1] + g->kernel[1];
-    if (how != IN_PIECES && y >= 0 && y + g->kernel[0] <= g->in[0] && column >= 0 &&
-        end <= g->in[1] && x->column + PATCHES <= g->out[1]) {
+    if (how != BY_ROWS && lies_inside(x)) {
+        int32_t y = x->row * g->stride[0] - g->padding[0];
+        int32_t column = x->column * g->stride[1] - g->padding[1];
         pack_inside(x, x->in + (y * g->in[1] + column) * g->pixel, how);
-        x->column += PATCHES;
-        if (x->column == g->out[1]) {
-            bool last = x->row + 1 == g->out[0];
-            x->column = last ? g->out[1] - 1 : 0;
-            x->row += !last;
-        }
+        move_on(x, PATCHES);
         return;
     }
-    for (int32_t i = 0; i < PATCHES; i++) {
-        if (how == IN_SHORT_ROWS) {
-            pack_clipped(x, x->row * g->stride[0] - g->padding[0],
-                         x->column * g->stride[1] - g->padding[1], x->block + 16 * i);
+    for (int8_t *patch = x->block; patch != x->block + 16 * PATCHES; patch += 16) {
+        if (how == IN_SHORT_ROWS || how == BY_LINES) {
+            pack_gathered(x, patch);
         } else {
-            pack_patch(x, x->block + 16 * i);
+            pack_patch(x, patch);
         }
-        if (x->column + 1 < g->out[1]) {
-            x->column++;
-        } else if (x->row + 1 < g->out[0]) {
-            x->row++;
-            x->column = 0;
-        }
+        move_on(x, 1);
     }
 }
 
@@ -301,24 +357,29 @@ static void mve_conv_s8_fold_offset(const pt_gemm_s8 *layer, int32_t first, int3
 
 // ---- products
 
-// Multiplies four patches whose outputs are not aligned to words: four channels at a time, through
-// a word on the stack.
+// Multiplies four patches whose outputs are not aligned to words, by way of words on the stack. The
+// last four channels overlap the ones before.
 static NOINLINE void multiply_unaligned(const pt_quads *quads, int32_t channels) {
-    int32_t words[PATCHES];
-    pt_quads one = *quads;
-    one.quads = 1;
+    enum { PART = 32 }; // channels at a time
+    int32_t words[PATCHES][PART / 4];
+    pt_quads some = *quads;
     for (int32_t i = 0; i < PATCHES; i++) {
-        one.out[i] = (uint32_t)&words[i];
+        some.out[i] = (uint32_t)words[i];
     }
-    for (int32_t o = 0; o < channels; o += 4) {
-        int32_t first = o + 4 <= channels ? o : channels - 4;
-        one.bias = quads->bias + first;
-        one.multipliers = quads->multipliers + first;
-        one.shifts = quads->shifts + first;
-        one.weights = quads->weights + first * quads->depth;
-        pt_multiply_quads(&one);
+    for (int32_t o = 0, n; o < channels; o += n) {
+        n = channels - o < PART ? (channels - o) & ~3 : PART;
+        if (n == 0) {
+            n = 4;
+            o = channels - 4;
+        }
+        some.quads = n / 4;
+        some.bias = quads->bias + o;
+        some.multipliers = quads->multipliers + o;
+        some.shifts = quads->shifts + o;
+        some.weights = quads->weights + o * quads->depth;
+        pt_multiply_quads(&some);
         for (int32_t i = 0; i < PATCHES; i++) {
-            memcpy((int8_t *)quads->out[i] + first, &words[i], 4);
+            copy_long_rows((int8_t *)quads->out[i] + o, (const int8_t *)words[i], 1, n, 0, 0);
         }
     }
 }
@@ -575,12 +636,68 @@ static NOINLINE void convolve_singly(convolution *x, int8_t *out) {
     }
 }
 
+// Computes the sums of a patch with two rows of weights, and adds the sums of the weights times the
+// input's offset.
+static inline void sum_two_rows(const int8_t *patch, int32_t offset, const int8_t *weights,
+                                int32_t depth, int32_t *sums) {
+    const int8_t *second = weights + depth;
+    int32_t s0 = 0, s1 = 0, w0 = 0, w1 = 0;
+    __asm__ volatile("wlstp.8 lr, %[n], 2f\n"
+                     "1:\n\t"
+                     "vldrb.u8 q0, [%[patch]], #16\n\t"
+                     "vldrb.u8 q1, [%[weights]], #16\n\t"
+                     "vmladava.s8 %[s0], q0, q1\n\t"
+                     "vldrb.u8 q2, [%[second]], #16\n\t"
+                     "vaddva.s8 %[w0], q1\n\t"
+                     "vmladava.s8 %[s1], q0, q2\n\t"
+                     "vaddva.s8 %[w1], q2\n\t"
+                     "letp lr, 1b\n"
+                     "2:"
+                     : [patch] "+r"(patch), [weights] "+r"(weights), [second] "+r"(second),
+                       [s0] "+Te"(s0), [s1] "+Te"(s1), [w0] "+Te"(w0), [w1] "+Te"(w1)
+                     : [n] "r"(depth)
+                     : "lr", "q0", "q1", "q2", "memory");
+    sums[0] = (int32_t)((uint32_t)s0 + (uint32_t)w0 * (uint32_t)offset);
+    sums[1] = (int32_t)((uint32_t)s1 + (uint32_t)w1 * (uint32_t)offset);
+}
+
+// Multiplies an image of a single patch, four channels at a time: to compute four patches, or to
+// sum the weights beforehand, takes longer. The last four channels overlap the ones before.
+static NOINLINE void convolve_one_patch(convolution *x, int8_t *out) {
+    const pt_gemm_s8 *layer = x->layer;
+    const pt_channels *output = &layer->output;
+    const int32_t depth = layer->depth, channels = layer->channels;
+    gather(x, -x->g->padding[0], -x->g->padding[1], x->block);
+    for (int32_t i = 0; i < channels; i += 4) {
+        const int32_t o = i + 4 <= channels ? i : channels - 4;
+        const int8_t *weights = layer->weights + o * depth;
+        int32_t sums[4];
+        sum_two_rows(x->block, layer->offset, weights, depth, sums);
+        sum_two_rows(x->block, layer->offset, weights + 2 * depth, depth, sums + 2);
+        int32x4_t y = vld1q_s32(sums);
+        if (output->bias) {
+            y = vaddq_s32(y, vld1q_s32(output->bias + o));
+        }
+        y = vqrdmulhq_s32(y, vld1q_s32(output->multipliers + o));
+        y = vrshlq_s32(vaddq_s32(y, vshrq_n_s32(y, 31)), vld1q_s32(output->shifts + o));
+        y = vaddq_n_s32(y, output->range.offset);
+        y = vmaxq_s32(vminq_s32(y, vdupq_n_s32(INT8_MAX)), vdupq_n_s32(INT8_MIN));
+        vstrbq_s32(out + o, y);
+    }
+}
+
 bool pt_convolve(const pt_geometry *g, pt_gemm_s8 *layer, const int8_t *in, int8_t *out,
                  void *block, uint32_t bytes) {
     convolution x = {g, layer, in, block, 0, 0};
+    const bool fast =
+        pt_have_fast_scales(&layer->output, layer->channels) && !((uint32_t)block & 3);
+    if (fast && g->out[0] * g->out[1] == 1 && layer->channels >= 4) {
+        convolve_one_patch(&x, out);
+        pt_limit_pixels(&layer->output.range, out, 1, layer->out_stride, layer->channels);
+        return true;
+    }
     uint32_t needed = (((uint32_t)layer->depth + 15) & ~15u) * PATCHES;
-    if (bytes < needed || ((uint32_t)block & 3) ||
-        !pt_have_fast_scales(&layer->output, layer->channels)) {
+    if (bytes < needed || !fast) {
         convolve_singly(&x, out);
         return true;
     }

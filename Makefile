@@ -132,6 +132,7 @@ renode: python ## Run tests/boards/renode on the emulator Renode (BOARD=mps2-an3
 .PHONY: bench
 bench: all-firmware ## Count the instructions of the models, compared with ExecuTorch's, as table and JSON
 	.venv/bin/python tests/benchmark/bench.py
+	.venv/bin/python tests/benchmark/bench_untuned.py
 	.venv/bin/python tests/benchmark/bench_ptm.py
 
 .PHONY: bench-ops
@@ -149,6 +150,7 @@ twin-speed: python ## Measure the time of the models on the host twin, by each k
 .PHONY: performance
 performance: all-firmware ## Measure everything in docs/performance.md, and write its tables and the sizes in docs/compiled-methods.md
 	.venv/bin/python tests/benchmark/bench.py
+	.venv/bin/python tests/benchmark/bench_untuned.py
 	.venv/bin/python tests/benchmark/bench_ptm.py
 	.venv/bin/python tests/benchmark/bench_c_project.py
 	.venv/bin/python tests/benchmark/bench_ops.py --totals

@@ -2,6 +2,7 @@
 docs/compiled-methods.md, and the cycles per instruction with which `picotorch size` estimates time.
 
     make performance        # measures everything, then calls this program
+    make bench; python tests/benchmark/performance.py --table "untuned models"
 
 It replaces each table between the comments <!-- name --> and <!-- end --> of a document.
 """
@@ -19,7 +20,8 @@ import click
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from benchmark.bench import ANCHOR, DENSE, SMALL  # noqa: E402
+from benchmark.bench import ANCHOR, DENSE, SMALL, WEIGHTS  # noqa: E402
+from benchmark.bench_untuned import slow_instructions  # noqa: E402
 from picotorch.measure.cycles import OTHERS  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
@@ -127,6 +129,27 @@ def small_models(entries):
     return grid(["instructions", *BOARDS.values()],
                 [[model, *(row.get(core, "–") for core in BOARDS.values())]
                  for model, row in rows.items()])
+
+
+def untuned_models(entries):
+    """Return a table of the programs by core: instructions in C, and the ratio of both modes."""
+    rows = {}
+    for e in entries:
+        name, _, core = e["program"].rpartition(".")
+        modes = [ratio(e["ratio"][mode]) for mode in WEIGHTS]
+        rows.setdefault(name, {})[core] = [number(e["execute"]["none"]), " / ".join(modes)
+                                           if e["anchor"] else "–"]
+    cores = {"cortex-m4": "M4F", "cortex-m55": "M55"}
+    return grid(["program", *(text for core in cores.values() for text in (core, "ratio"))],
+                [[name, *(cell for core in cores for cell in row.get(core, ["–", "–"]))]
+                 for name, row in rows.items()])
+
+
+def untuned_instructions(entries):
+    """Return a table of the instructions of the programs that take more than the reference."""
+    return grid(["program", "call", "sizes", "instructions", "ratio"],
+                [[name, f"`{row['call']}`", row["shapes"], number(row["count"]), ratio(row["ratio"])]
+                 for name, row in slow_instructions(entries)], left=3)
 
 
 def ptm_instructions(entries, bench):
@@ -305,32 +328,59 @@ def write(document, contents):
     click.echo(f"written to {document.relative_to(ROOT)}")
 
 
+def estimates():
+    return [e for e in read("cycles") if not e["has_less_temp"]]
+
+
+def int8():
+    return selected(read("bench"), benchmark_store.NAMES)
+
+
+def ptms():
+    return selected(read("bench_ptm"), benchmark_store.NAMES)
+
+
+# What makes the content of each place of a document, by its name.
+PLACES = {
+    DOCUMENT: {
+        "measured": measured,
+        "ratios": lambda: ratios(int8()),
+        "int8 models": lambda: models(int8(), estimates()),
+        "dense": lambda: dense(estimates()),
+        "fp32 models": lambda: models(selected(read("bench"), FLOAT_MODELS), estimates()),
+        "small models": lambda: small_models(
+            e for e in selected(read("bench"), SMALL) if e["weights"] == "none"),
+        "untuned models": lambda: untuned_models(read("bench_untuned")),
+        "untuned instructions": lambda: untuned_instructions(read("bench_untuned")),
+        "ptm instructions": lambda: ptm_instructions(ptms(), int8()),
+        "ptm bytes": lambda: ptm_bytes(ptms()),
+        "loading": lambda: loading(selected(read("bench"), [*benchmark_store.NAMES, *FLOAT_MODELS])),
+        "classes": lambda: operators(read("bench_ops"), read("bench_ops_pool"), False),
+        "shapes": lambda: operators(read("bench_ops"), read("bench_ops_pool"), True),
+        "cycles": lambda: cycles(estimates()),
+        "forms": lambda: forms(read("bench_forms")),
+        "twin": lambda: twin_speed(read("twin_speed")),
+        "threads": lambda: twin_threads(read("twin_speed")),
+    },
+    COMPILED: {
+        "project builds": lambda: project_builds(read("bench_c_project")),
+        "project switches": lambda: project_switches(read("bench_c_project")),
+    },
+}
+
+
 @click.command(help=__doc__)
-def main():
-    bench, plain, packed = read("bench"), read("bench_ops"), read("bench_ops_pool")
-    all_estimates = read("cycles")
-    estimates = [e for e in all_estimates if not e["has_less_temp"]]
-    int8 = selected(bench, benchmark_store.NAMES)
-    ptms = selected(read("bench_ptm"), benchmark_store.NAMES)
-    write(DOCUMENT, [
-        ("measured", measured()), ("ratios", ratios(int8)), ("int8 models", models(int8, estimates)),
-        ("dense", dense(estimates)),
-        ("fp32 models", models(selected(bench, FLOAT_MODELS), estimates)),
-        ("small models", small_models(e for e in selected(bench, SMALL) if e["weights"] == "none")),
-        ("ptm instructions", ptm_instructions(ptms, int8)), ("ptm bytes", ptm_bytes(ptms)),
-        ("loading", loading(selected(bench, [*benchmark_store.NAMES, *FLOAT_MODELS]))),
-        ("classes", operators(plain, packed, False)),
-        ("shapes", operators(plain, packed, True)),
-        ("cycles", cycles(estimates)),
-        ("forms", forms(read("bench_forms"))),
-        ("twin", twin_speed(read("twin_speed"))),
-        ("threads", twin_threads(read("twin_speed"))),
-    ])
-    FACTORS.write_text(as_text(operator_factors(all_estimates)))
-    click.echo(f"written to {FACTORS.relative_to(ROOT)}")
-    project = read("bench_c_project")
-    write(COMPILED, [("project builds", project_builds(project)),
-                     ("project switches", project_switches(project))])
+@click.option("--table", "names", multiple=True, metavar="NAME",
+              type=click.Choice([name for places in PLACES.values() for name in places]),
+              help="a place of a document; default: all, and the cycles per instruction")
+def main(names):
+    for document, places in PLACES.items():
+        contents = [(name, make()) for name, make in places.items() if not names or name in names]
+        if contents:
+            write(document, contents)
+    if not names:
+        FACTORS.write_text(as_text(operator_factors(read("cycles"))))
+        click.echo(f"written to {FACTORS.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import os
 
 import pytest
 from _picotorch_c import lib
-from benchmark import bench, bench_ops, bench_ptm, performance, twin_speed
+from benchmark import bench, bench_ops, bench_ptm, bench_untuned, performance, twin_speed
 from picotorch.boards.boards import load_board
 from support.board_call import BOARDS
 from support.resnet18 import PRODUCTS
@@ -101,3 +101,19 @@ def test_threads_are_measured_as_far_as_there_are_cores(monkeypatch):
     found = twin_speed.measure_threads()
     assert list(found) == [1, 2] and all(took > 0 for took in found.values())
     assert round(PRODUCTS / 1e9, 2) == 1.81  # the products of a ResNet-18
+
+
+def test_an_untuned_program_is_measured():
+    entry = bench_untuned.measure("mlp20.cortex-m4")
+    assert entry["macs"] == 20 * 32 + 32 * 16 + 16 * 3
+    assert 0 < entry["execute"]["pool"] < entry["execute"]["none"]
+    assert entry["ratio"]["none"] == round(entry["execute"]["none"] / entry["anchor"], 3)
+    assert sum(row["count"] for row in entry["instructions"]) == pytest.approx(
+        entry["execute"]["none"], rel=0.05)
+
+
+def test_the_table_of_untuned_instructions_has_the_slow_ones():
+    rows = [{"call": name, "shapes": "", "count": 3, "ratio": found}
+            for name, found in (("a", 1.5), ("b", None), ("c", 0.9), ("d", 2.0))]
+    entries = [{"program": "p", "instructions": rows}]
+    assert [row["call"] for _, row in bench_untuned.slow_instructions(entries)] == ["d", "a"]

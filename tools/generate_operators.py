@@ -54,7 +54,19 @@ def read_list(text):
                          f"{len(signature)}")
         elif len(set(operator.arguments)) < len(signature):
             wrong.append(f"{name}: two arguments of one name")
+        wrong += [f"{name}: the form {form.signature} has to be {signature} with - for arguments that "
+                  f"may be None, and a number of arguments of its own"
+                  for form in operator.forms if not is_form(form, operator)]
     return operators, wrong
+
+
+def is_form(form, operator):
+    """Return whether a form lacks some of the operator's arguments, and no other form as many."""
+    counts = [one.n_args for one in operator.forms]
+    return (form.n_args < len(operator.signature) == len(form.signature)
+            and counts.count(form.n_args) == 1
+            and all(letter == own or letter == "-" and own.islower()
+                    for letter, own in zip(form.signature, operator.signature, strict=True)))
 
 
 def read_lock(text):

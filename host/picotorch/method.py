@@ -33,8 +33,8 @@ from .memory import BUSY, MemoryManager
 from .method_meta import MethodMeta, backends
 from .tensor import Tensor, TensorInfo, new_kept
 
-_EXPLAINED = (schema.SUBJECT_KERNEL, schema.SUBJECT_MISSING_OPERATOR,
-              schema.SUBJECT_MISSING_BACKEND, schema.SUBJECT_EXTERNAL_TENSOR)
+_EXPLAINED = (schema.SUBJECT_MISSING_OPERATOR, schema.SUBJECT_MISSING_BACKEND,
+              schema.SUBJECT_EXTERNAL_TENSOR)  # and instructions
 _DELEGATES = 4  # that a method can have, and
 _ARGUMENTS = 8  # default of max_arguments if a backend is registered
 _MAX = 1 << 16  # objects that a Method makes of a kind
@@ -385,14 +385,15 @@ class Method:
                 remedy = "see input_tensor_meta for its sizes"
             elif subject == schema.SUBJECT_KERNEL and code == MEMORY_ALLOCATION_FAILED:
                 remedy = "pass more temp memory"
+            explained = subject in _EXPLAINED or schema.SUBJECTS[subject] == "instruction"
             error = library_error(code, subject, index, argument, requested, available, what,
-                                  self if subject in _EXPLAINED else None, name, remedy)
+                                  self if explained else None, name, remedy)
         raise error
 
     def explain(self, error):
         """Return details of an error: the missing operators, or the argument that a kernel refused."""
         kind = error.subject_number
-        if kind == schema.SUBJECT_KERNEL:
+        if kind == schema.SUBJECT_KERNEL or error.subject == "instruction" and error.requested >= 0:
             return MethodMeta(self.program, self.plan).instruction_name(error.index, error.argument)
         if kind == schema.SUBJECT_MISSING_OPERATOR:
             return ", ".join(MethodMeta(self.program, self.plan).missing_operators())

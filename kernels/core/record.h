@@ -207,6 +207,10 @@ enum {
 };
 // Returns the PT_... properties of an operator's signature, and the number of arguments in *n_args.
 uint32_t pt_operator_traits(uint32_t operator_number, uint32_t *n_args);
+// Returns the signature of the operator's form that has n_args arguments in a program, the returned
+// value included, with - for each argument that this form lacks; NULL if no form has this number.
+// Sets *n to the number of arguments in a record, where None stands for each - of the form.
+const char *pt_operator_form(uint32_t operator_number, uint32_t n_args, uint32_t *n);
 // Returns NULL if this build has no kernel for the operator.
 const pt_kernel *pt_operator_kernel(uint32_t operator_number);
 

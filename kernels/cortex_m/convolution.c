@@ -32,26 +32,26 @@ int pt_read_output(pt_context *c, pt_ref bias, const pt_ref *args, int32_t n,
     return pt_read_activation(c, args[ACTIVATION_MIN], args[ACTIVATION_MAX], &channels->range);
 }
 
-int pt_read_weights(pt_context *c, pt_ref arg, pt_tensor *weights) {
+int pt_read_weights(pt_context *c, pt_ref arg, pt_ref scratch, pt_tensor *weights) {
     static const uint8_t contiguous[4] = {0, 1, 2, 3};
     *weights = pt_get_tensor(c, arg);
     if (weights->rank != 4 || weights->dtype != PT_DTYPE_CHAR || pt_numel(weights) == 0 ||
-        !pt_lies_in_order(weights, contiguous)) {
+        !(pt_is_none(scratch) || pt_lies_in_order(weights, contiguous))) {
         return pt_fail(c, PT_ERROR_INVALID_ARGUMENT,
                        "weights must be int8 of 4 dims, contiguous and not empty");
     }
     return PT_ERROR_OK;
 }
 
-int pt_begin_convolution(pt_context *c, const pt_ref *args, bool explicit_layout, convolution *x,
-                         pt_tensor *weights) {
+int pt_begin_convolution(pt_context *c, const pt_ref *args, pt_ref scratch, bool explicit_layout,
+                         convolution *x, pt_tensor *weights) {
     pt_window *w = &x->window;
     x->c = c;
     x->packed = NULL;
     x->variant_scratch = NULL;
     x->is_left_out = false;
     PT_TRY(pt_read_image(c, args[QUANTIZED_CONV2D_INPUT], explicit_layout, &x->in));
-    PT_TRY(pt_read_weights(c, args[QUANTIZED_CONV2D_WEIGHT], weights));
+    PT_TRY(pt_read_weights(c, args[QUANTIZED_CONV2D_WEIGHT], scratch, weights));
     PT_TRY(pt_read_pair(c, args[QUANTIZED_CONV2D_STRIDE], 1, w->stride));
     PT_TRY(pt_read_pair(c, args[QUANTIZED_CONV2D_PADDING], 0, w->padding));
     PT_TRY(pt_read_pair(c, args[QUANTIZED_CONV2D_DILATION], 1, w->dilation));
@@ -70,7 +70,8 @@ void pt_measure_output(convolution *x, int32_t channels) {
 static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_layout,
                             convolution *x) {
     pt_tensor weights;
-    PT_TRY(pt_begin_convolution(c, args, explicit_layout, x, &weights));
+    const pt_ref scratch = args[QUANTIZED_CONV2D_SCRATCH];
+    PT_TRY(pt_begin_convolution(c, args, scratch, explicit_layout, x, &weights));
     PT_TRY(pt_read_int(c, args[QUANTIZED_CONV2D_INPUT_OFFSET], -INT8_MAX, -INT8_MIN, &x->offset));
     PT_TRY(pt_read_output(c, args[QUANTIZED_CONV2D_BIAS], args + QUANTIZED_CONV2D_OUTPUT_OFFSET,
                           weights.sizes[0], &x->output));
@@ -88,9 +89,14 @@ static int read_convolution(pt_context *c, const pt_ref *args, bool explicit_lay
     return PT_ERROR_OK;
 }
 
-static bool has_bytes(const pt_context *c, pt_ref scratch, uint32_t bytes) {
-    pt_tensor t = pt_get_tensor(c, scratch);
-    return pt_nbytes(&t) >= bytes;
+uint32_t pt_read_scratch(const pt_context *c, pt_ref arg, uint8_t **data) {
+    if (pt_is_none(arg)) {
+        *data = NULL;
+        return 0;
+    }
+    const pt_tensor t = pt_get_tensor(c, arg);
+    *data = t.data;
+    return pt_nbytes(&t);
 }
 
 // Returns the bytes of useful scratch beyond pt_useful_scratch.
@@ -247,15 +253,17 @@ static __attribute__((noinline)) bool pack_convolution(pt_context *c, const pt_r
 
 static int conv_s8_check_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
+    uint8_t *scratch;
     PT_TRY(read_convolution(c, args, explicit_layout, &x));
     PT_TRY(pt_expect_image(c, args[QUANTIZED_CONV2D_OUT], explicit_layout, &x.out));
+    const uint32_t bytes = pt_read_scratch(c, args[QUANTIZED_CONV2D_SCRATCH], &scratch);
+    const uint32_t fast = pt_block_scratch(pt_prefers_for(c), x.depth);
     uint32_t block = 0;
-    if (!has_bytes(c, args[QUANTIZED_CONV2D_SCRATCH], pt_min_scratch(x.depth))) {
+    if (bytes < pt_min_scratch(x.depth)) {
         block = pt_useful_scratch(x.depth);
         pt_use_scratch(c, block + useful_table(&x));
     }
-    const uint32_t fast = pt_block_scratch(pt_prefers_for(c), x.depth);
-    if (!has_bytes(c, args[QUANTIZED_CONV2D_SCRATCH], fast)) {
+    if (bytes < fast) {
         pt_prefer_scratch(c, fast);
     }
     const bool packs = c->packs && pack_convolution(c, args, &x);
@@ -618,11 +626,10 @@ static int convolve_image(const convolution *x, const int8_t *in, int8_t *out, v
 void *pt_bind_scratch(pt_convolution *x, const pt_ref *args, uint32_t min, uint32_t useful,
                       uint32_t table, uint32_t *bytes) {
     const pt_context *c = x->c;
-    pt_tensor t = pt_get_tensor(c, args[0]);
-    uint8_t *scratch = t.data;
+    uint8_t *scratch;
     uint32_t used = 0;
     x->out.data = pt_get_data(c, args[1]);
-    *bytes = pt_nbytes(&t);
+    *bytes = pt_read_scratch(c, args[0], &scratch);
     if (*bytes < min) {
         const uint32_t max = useful + table;
         scratch = c->scratch;

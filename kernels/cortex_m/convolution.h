@@ -27,6 +27,9 @@ typedef struct pt_convolution {
     int32_t channel_words;
 } pt_convolution;
 
+// Returns the bytes of a scratch tensor, and its data in *data; 0 and NULL for None. Programs of
+// releases before ExecuTorch 1.4 have no scratch tensor.
+uint32_t pt_read_scratch(const pt_context *c, pt_ref arg, uint8_t **data);
 // For a run, whose last arguments at `args` are a scratch tensor and the output: sets the output's
 // data and channel_scratch. Returns the scratch tensor if it has at least `min` bytes, else temp
 // memory: `useful` plus `table` bytes of it, or all of it, or 0 bytes if it has fewer than `min`.
@@ -50,14 +53,16 @@ enum { PT_PART_STEPS = PT_HAS_THREADS ? 1 << 19 : 1 << 22 };
 
 // Reads the first arguments of convolutions that are not transposed, from input to dilation. Once
 // the caller has read the number of channels, pt_measure_output computes the output's sizes.
-PT_MUST_USE int pt_begin_convolution(pt_context *c, const pt_ref *args, bool explicit_layout,
-                                     pt_convolution *x, pt_tensor *weights);
+// scratch: the call's scratch argument.
+PT_MUST_USE int pt_begin_convolution(pt_context *c, const pt_ref *args, pt_ref scratch,
+                                     bool explicit_layout, pt_convolution *x, pt_tensor *weights);
 void pt_measure_output(pt_convolution *x, int32_t channels);
 // Reads output_offset, multipliers, shifts, activation_min and activation_max, the arguments from
 // `args` on, and the bias.
 PT_MUST_USE int pt_read_output(pt_context *c, pt_ref bias, const pt_ref *args, int32_t n,
                                pt_channels *channels);
-// Reads weights: int8 of 4 dims, none of them 0, contiguous.
-PT_MUST_USE int pt_read_weights(pt_context *c, pt_ref arg, pt_tensor *weights);
+// Reads weights: int8 of 4 dims, none of them 0, contiguous. Calls without a scratch tensor may
+// state any dim order: ExecuTorch 1.1 states channels_last for weights that are contiguous.
+PT_MUST_USE int pt_read_weights(pt_context *c, pt_ref arg, pt_ref scratch, pt_tensor *weights);
 
 #endif

@@ -13,7 +13,8 @@
 static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layout,
                           pt_convolution *x) {
     pt_tensor weights;
-    PT_TRY(pt_begin_convolution(c, args, explicit_layout, x, &weights));
+    const pt_ref scratch = args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH];
+    PT_TRY(pt_begin_convolution(c, args, scratch, explicit_layout, x, &weights));
     PT_TRY(pt_read_int(c, args[QUANTIZED_DEPTHWISE_CONV2D_DEPTH_MULTIPLIER], 1, INT32_MAX,
                        &x->outputs));
     PT_TRY(pt_read_offset(c, args[QUANTIZED_DEPTHWISE_CONV2D_INPUT_OFFSET], &x->offset));
@@ -30,11 +31,6 @@ static int read_depthwise(pt_context *c, const pt_ref *args, bool explicit_layou
     x->in_place = false;
     pt_measure_output(x, weights.sizes[3]);
     return PT_ERROR_OK;
-}
-
-static uint32_t tensor_bytes(const pt_context *c, pt_ref arg) {
-    pt_tensor t = pt_get_tensor(c, arg);
-    return pt_nbytes(&t);
 }
 
 // True if padding, the negative of the offset, is an int8, as patches require.
@@ -141,7 +137,8 @@ static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layo
     pt_convolution x;
     PT_TRY(read_depthwise(c, args, explicit_layout, &x));
     PT_TRY(pt_expect_image(c, args[QUANTIZED_DEPTHWISE_CONV2D_OUT], explicit_layout, &x.out));
-    const uint32_t bytes = tensor_bytes(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH]);
+    uint8_t *scratch;
+    const uint32_t bytes = pt_read_scratch(c, args[QUANTIZED_DEPTHWISE_CONV2D_SCRATCH], &scratch);
     uint32_t used = 0;
     if (bytes < min_scratch(&x)) {
         used = useful_scratch(&x);

@@ -9,7 +9,10 @@
 #include "portable/float_math.h"
 #include <string.h>
 
-enum { HEADROOM = 20 }; // bits by which addition shifts its operands up
+enum {
+    HEADROOM = 20,      // bits by which addition shifts its operands up
+    MIN_RIGHT_SHIFT = 8 // of a sum: it removes HEADROOM. Programs of ExecuTorch 1.0 shift by 1.
+};
 
 // ---- pairs of equal sizes, or with one value for each channel
 
@@ -123,6 +126,11 @@ static int read_addition(pt_context *c, const pt_ref *args, addition *x) {
     PT_TRY(pt_read_activation(c, args[QUANTIZED_ADD_ACTIVATION_MIN],
                               args[QUANTIZED_ADD_ACTIVATION_MAX], &x->range));
     x->range.offset = x->sum.zero_point;
+    if (x->sum.shift > -MIN_RIGHT_SHIFT && pt_is_none(args[QUANTIZED_ADD_ACTIVATION_MAX])) {
+        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                       "scaled as in ExecuTorch 1.0, where sums saturate; export the program again "
+                       "with ExecuTorch 1.1 or later");
+    }
     return read_out(c, args[QUANTIZED_ADD_OUT], &like, &x->pairs);
 }
 

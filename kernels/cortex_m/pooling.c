@@ -292,7 +292,8 @@ static int read_average(pt_context *c, const pt_ref *args, bool explicit_layout,
     PT_TRY(pt_read_int(c, args[QUANTIZED_AVG_POOL2D_SHIFT], -62, 31, &shift));
     p->scale = pt_real_multiplier(multiplier, shift);
     p->average.twice = 0;
-    pooling_s8_count_outputs(p, pt_get_bool(c, args[QUANTIZED_AVG_POOL2D_CEIL_MODE]));
+    const pt_ref ceil_mode = args[QUANTIZED_AVG_POOL2D_CEIL_MODE];
+    pooling_s8_count_outputs(p, !pt_is_none(ceil_mode) && pt_get_bool(c, ceil_mode));
     return PT_ERROR_OK;
 }
 

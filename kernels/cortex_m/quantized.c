@@ -65,7 +65,8 @@ int pt_read_multiplier(pt_context *c, const pt_ref *args, int32_t *multiplier, i
 }
 
 int pt_read_activation(pt_context *c, pt_ref min, pt_ref max, pt_range *r) {
-    int64_t low = pt_get_int(c, min), high = pt_get_int(c, max);
+    const int64_t low = pt_is_none(min) ? INT8_MIN : pt_get_int(c, min);
+    const int64_t high = pt_is_none(max) ? INT8_MAX : pt_get_int(c, max);
     r->min = (int32_t)low;
     r->max = (int32_t)high;
     return low >= INT8_MIN && low <= high && high <= INT8_MAX

@@ -31,7 +31,8 @@ static int read_transposed(pt_context *c, const pt_ref *args, bool explicit_layo
     int32_t padding[2];
     x->c = c;
     PT_TRY(pt_read_image(c, args[QUANTIZED_TRANSPOSE_CONV2D_INPUT], explicit_layout, &x->in));
-    PT_TRY(pt_read_weights(c, args[QUANTIZED_TRANSPOSE_CONV2D_WEIGHT], &weights));
+    PT_TRY(pt_read_weights(c, args[QUANTIZED_TRANSPOSE_CONV2D_WEIGHT],
+                           args[QUANTIZED_TRANSPOSE_CONV2D_SCRATCH], &weights));
     PT_TRY(pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_STRIDE], 1, w->stride));
     PT_TRY(pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_PADDING], 0, w->padding));
     PT_TRY(pt_read_pair(c, args[QUANTIZED_TRANSPOSE_CONV2D_OUTPUT_PADDING], 0, padding));

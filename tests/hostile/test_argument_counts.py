@@ -3,6 +3,8 @@ the runtime itself, its results behind them. A call with one fewer or one more i
 
 import pytest
 from picotorch import Error
+from picotorch.host.operators import supported_operators
+from picotorch.host.releases import forms
 from picotorch.host.twin import open_data, open_program
 from picotorch.module import load_with_exact_memories
 from support import file_parts, fixture_store
@@ -18,6 +20,13 @@ def one_call_of_each_operator(part):
     return found.values()
 
 
+def counts_of_forms(part, place):
+    """The numbers of arguments that a call of this operator may have, by releases of ExecuTorch."""
+    operator = part.get((*place[:2], "operators"))[part.get(place).get("op_index", 0)]
+    name = f"{operator['name'].decode()}.{operator.get('overload', b'').decode()}".rstrip(".")
+    return [count + 1 for count in forms(supported_operators()[name])]
+
+
 @pytest.mark.parametrize("name", FIXTURES)
 def test_another_number_of_arguments_is_rejected(name):
     fixture = FIXTURES[name]
@@ -30,6 +39,8 @@ def test_another_number_of_arguments_is_rejected(name):
             with pytest.raises(Error) as raised:
                 load_with_exact_memories(changed, method, False, open_data(fixture.data))
             error = raised.value
+            if len(wrong) < len(arguments) and len(wrong) in counts_of_forms(part, place):
+                continue  # an earlier form, whose arguments are of other kinds
             assert (error.name, error.subject) == ("InvalidProgram", "instruction")
             assert (error.requested, error.available) == (len(arguments), len(wrong))
             assert f"{len(arguments)} arguments wanted, {len(wrong)} given" in str(error)

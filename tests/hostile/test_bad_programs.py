@@ -117,22 +117,22 @@ def list_item_no_tensor():
 # ---- arguments
 
 
-@case("InvalidProgram (0x23): instruction 0: 3 arguments wanted, 1 given: has another number of")
+@case("InvalidProgram (0x23): instruction 0: 3 arguments wanted, 1 given: no")
 def too_few_arguments():
     return relu_called(0)
 
 
-@case("InvalidProgram (0x23): instruction 0: 3 arguments wanted, 2 given: has another number of")
+@case("InvalidProgram (0x23): instruction 0: 3 arguments wanted, 2 given: no")
 def no_result_argument():
     return relu_called(0, 1)
 
 
-@case("InvalidProgram (0x23): instruction 0: 3 arguments wanted, 4 given: has another number of")
+@case("InvalidProgram (0x23): instruction 0: 3 arguments wanted, 4 given: more")
 def too_many_arguments():
     return relu_called(0, 1, 1, 1)
 
 
-@case("InvalidProgram (0x23): instruction 0: 3 arguments wanted, 0 given: has another number of")
+@case("InvalidProgram (0x23): instruction 0: 3 arguments wanted, 0 given: no")
 def no_arguments():
     return relu(chains=[{"instructions": [{"instr_args": ("KernelCall", {"op_index": 0})}]}])
 

@@ -123,7 +123,7 @@ REFUSED = [
     ("pad", 2, [0, 1, 0, 0], "pre_pad or post_pad"),
     ("pad", 2, [0, 0, 1 << 40, 0], "pre_pad or post_pad"),
     ("pad", 3, 128, "out of its range"),
-    ("pad", 0, Tensor(int8(2, 3), (1, 0)), "must be contiguous or channels_last"),
+    ("pad", 0, Tensor(int8(2, 3), (1, 0)), "must both be contiguous or channels_last"),
     ("quantized_linear", 0, X, "the factors must be int8"),
     ("quantized_linear", 1, Tensor(int8(4, 3), (1, 0)), "is not contiguous"),
     ("quantized_linear", 1, int8(4, 2), "weights must be (outputs, inputs)"),

@@ -19,13 +19,16 @@ LAST = max(KNOWN.values(), key=lambda operator: operator.name.encode())  # the o
 
 
 def test_every_line_of_the_list_is_understood():
-    assert len(KNOWN) == len(re.findall(r"^PT_\w+\(", LIST.read_text(), re.MULTILINE))
+    lines = re.findall(r"^PT_\w+\(", LIST.read_text(), re.MULTILINE)
+    forms = sum(len(operator.forms) for operator in KNOWN.values())
+    assert forms == lines.count("PT_FORM(")
+    assert len(KNOWN) == len(lines) - forms
 
 
 def test_signatures_have_known_letters_and_an_output():
     for operator in KNOWN.values():
         assert set(operator.signature) & set("OoWNACE"), operator.name
-        assert re.fullmatch(r"[TVSIBDMLQRUOWCEXtsibdmlqruo]+[NA]?", operator.signature), operator.name
+        assert re.fullmatch(r"[TVSIBDMLQRUOWCEXtsibdmlqruox]+[NA]?", operator.signature), operator.name
 
 
 def test_outputs_stand_at_the_end_where_the_name_says_out():
@@ -200,12 +203,27 @@ def test_a_line_that_is_not_understood_is_named(folder):
     assert_refused(folder, 'not understood: PT_OPERATOR("zzz::last.out"')
 
 
+@pytest.mark.parametrize("form", ["TIIITIIIIIIiiO", "TIIITIIIIIIii-", "TIIITIIIIII-O",
+                                  "TIIITIIIIIO--O"])
+def test_a_form_lacks_arguments_that_may_be_none(folder, form):
+    change(folder / "operators.def", "TIIITIIIIII--O", form)
+    assert_refused(folder, f"the form {form} has to be TIIITIIIIIIiiO with - for arguments")
+
+
+def test_a_call_in_an_earlier_form_names_its_arguments():
+    pool = KNOWN["cortex_m::quantized_avg_pool2d.out"]
+    assert [pool.arguments_in(n)[4:] for n in (8, 9, 10)] == [
+        ("zero_point", "multiplier", "shift", "out"),
+        ("zero_point", "multiplier", "shift", "scratch", "out"), pool.arguments[4:]]
+
+
 def test_no_two_arguments_have_the_same_constant(folder):
     change(folder / "operators.def", KNOWN["aten::abs.out"].line,
            line(len(KNOWN), "aten::_abs.out") + KNOWN["aten::abs.out"].line)
     text = (folder / "operators.def").read_text().splitlines(keepends=True)
     comments = [one for one in text if one.startswith("//")]
-    lines = sorted((one for one in text if one.startswith("PT_")), key=lambda one: one.split('"')[1])
+    lines = sorted((one for one in text if one.startswith("PT_") and "PT_FORM" not in one),
+                   key=lambda one: one.split('"')[1])
     (folder / "operators.def").write_text("".join(comments + lines))
     assert_refused(folder, "ABS_SELF is an argument of aten::_abs.out and of aten::abs.out")
 

@@ -26,7 +26,13 @@ import time
 import _picotorch
 import numpy as np
 from picotorch.host import program_schema
-from picotorch.host.operators import OUTPUTS, built_operators, operator_signature
+from picotorch.host.operators import (
+    OUTPUTS,
+    SCRATCH,
+    built_operators,
+    operator_signature,
+    supported_operators,
+)
 from picotorch.schema import ERROR_NAMES
 from support import random_operators, records
 from support.example_calls import EXAMPLES
@@ -47,6 +53,8 @@ DTYPES = [i for i in range(256) if _picotorch.element_size(i)]
 COMMON_DTYPES = (0, 1, 2, 3, 4, 5, 6, 7, 11, 15)
 OPERATORS, CLASSES = list(EXAMPLES), list(random_operators.CLASSES)
 NUMBERS = built_operators()
+FORMS = {name: operator.forms for name, operator in supported_operators().items()}
+TENSORS = OUTPUTS + SCRATCH + "TVUtA"  # letters of tensors, and of lists of them
 # With check_errors they fail for a matrix that is singular or not positive definite, after some of the
 # outputs are written.
 FAILS_LATE = {"aten::linalg_cholesky_ex.L", "aten::linalg_inv_ex.inverse",
@@ -164,6 +172,9 @@ class HostileCall:
         self.cpu_seconds = 0.0  # processor time of the kernel's run
         self.keep = arguments
         self.arguments = [self._copy(argument) for argument in arguments]
+        self.form = self.signature
+        if FORMS[operator] and draw.chance(40):
+            self._use_form(draw.pick(FORMS[operator]).signature)
         for _ in range(draw.below(changes + 1)):
             self._change()
         if draw.chance(65):
@@ -175,6 +186,12 @@ class HostileCall:
             self._make_fair(tensor)
 
     # ---- arguments
+
+    def _use_form(self, form):
+        """Leave out the arguments that a form of an earlier release lacks."""
+        self.form = form
+        self.arguments = [None if letter == "-" else argument
+                          for argument, letter in zip(self.arguments, form, strict=True)]
 
     def _copy(self, argument):
         if isinstance(argument, (list, tuple)):
@@ -208,7 +225,7 @@ class HostileCall:
         return list(found.values())
 
     def _outputs(self):
-        return [where[i] for where, i, letter in self._places() if letter in OUTPUTS + "AX"]
+        return [where[i] for where, i, letter in self._places() if letter in OUTPUTS + SCRATCH + "A"]
 
     # ---- changes
 
@@ -216,7 +233,7 @@ class HostileCall:
         draw = self.draw
         kind = draw.below(16)
         tensors = self._all_tensors()
-        if kind < 4 and any(letter not in OUTPUTS + "TVUtAX" for letter in self.signature):
+        if kind < 4 and any(letter not in TENSORS for letter in self.signature):
             self._change_number()
         elif kind == 4:
             self._rename_size(tensors)
@@ -233,7 +250,7 @@ class HostileCall:
     def _change_number(self):
         """Change an argument that is not a tensor."""
         draw = self.draw
-        places = [i for i, letter in enumerate(self.signature) if letter not in OUTPUTS + "TVUtANX"]
+        places = [i for i, letter in enumerate(self.signature) if letter not in TENSORS + "N"]
         if places:
             self._change_argument(draw.pick(places))
 

@@ -18,6 +18,7 @@ import traceback
 
 import _picotorch
 from picotorch import register_backend
+from picotorch.host.operators import SCRATCH
 from support import exercise
 from support.flatbuffer_builder import (
     NULL_VALUE,
@@ -118,7 +119,8 @@ class Assembly:
             return self.indexes[id(tensor)]
         alike = self.alike.setdefault((tensor.dtype, *tensor.sizes, *tensor.order), [])
         others = alike if draw.chance(90) else self.tensors
-        others = [other for other in others if other not in self.fixed or letter not in OUTPUTS + "X"]
+        others = [other for other in others
+                  if other not in self.fixed or letter not in OUTPUTS + SCRATCH]
         if others and draw.chance(25):
             return draw.pick(others)
         fields = {"scalar_type": tensor.dtype, "sizes": self.bounds_of(tensor),
@@ -129,7 +131,7 @@ class Assembly:
         if tensor.bound is not None:
             fields["shape_dynamism"] = 1
         content = (tensor.data * (nbytes // max(1, len(tensor.data)) + 1))[:nbytes].ljust(nbytes, b"\0")
-        if tensor.constant or (kind < 2 and letter not in OUTPUTS + "X"):
+        if tensor.constant or (kind < 2 and letter not in OUTPUTS + SCRATCH):
             fields["data_buffer_idx"] = self.constant(content)
             self.fixed.add(len(self.values))
         elif not (is_view and draw.chance(80)) and kind != 7:
@@ -189,7 +191,8 @@ class Assembly:
 
     def add_call(self, one):
         indexes = [self.index_of(argument, letter)
-                   for argument, letter in zip(one.arguments, one.signature, strict=True)]
+                   for argument, letter, of_form in zip(one.arguments, one.signature, one.form,
+                                                        strict=True) if of_form != "-"]
         self.call(one.operator, indexes, one.signature)
 
     def other(self):

@@ -8,7 +8,8 @@ import copy
 import functools
 
 import numpy as np
-from picotorch.host.operators import built_operators, operator_signature
+from picotorch.host.operators import built_operators, operator_signature, supported_operators
+from picotorch.host.releases import forms
 from support import file_parts, fixture_store, programs
 from support.example_calls import EXAMPLES
 from support.flatbuffer_builder import NULL_VALUE, bool_value, double_value, int_value, string_value
@@ -152,10 +153,16 @@ def another_kind():
 
 @kind("calls", "another number of arguments")
 def another_number():
-    """Yield calls without each argument, without any, and with one more."""
+    """Yield calls without each argument, without any, and with one more.
+
+    Leave out the numbers of arguments that other forms of the operator have.
+    """
     for signature in signatures():
         source, operator, part, place, _ = prepared(signature)
         arguments = part.get((*place, "args"))
         few = [arguments[:i] + arguments[i + 1 :] for i in range(len(arguments))]
+        counts = [count + 1 for count in forms(supported_operators()[operator])]
         for wrong in (*few, [], arguments + arguments[-1:]):
+            if len(wrong) in counts and len(wrong) < len(arguments):
+                continue
             yield source, f"{operator}: arguments {wrong}", part.changed((*place, "args"), wrong)

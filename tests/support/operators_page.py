@@ -13,7 +13,13 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [] if str(ROOT / "tests") in sys.path else [str(ROOT / "tests")]
 
-from picotorch.host.operators import OUTPUTS, built_operators, operator_signature  # noqa: E402
+from picotorch.host.operators import (  # noqa: E402
+    OUTPUTS,
+    built_operators,
+    operator_signature,
+    supported_operators,
+)
+from picotorch.host.releases import DIALECT, forms, in_words  # noqa: E402
 from support.example_calls import EXAMPLES  # noqa: E402
 from support.kernel_call import DTYPES, Call, KernelError, Tensor  # noqa: E402
 
@@ -137,6 +143,15 @@ def table(operators):
     return "\n".join([*head, *map(row, operators), ""])
 
 
+def with_forms(name):
+    """Return an operator with the numbers of its arguments in each release, as errors count them."""
+    if not name.startswith(DIALECT):
+        return f"- `{name}`\n"
+    counted = [f"{count + 1} arguments in {in_words(exporting)}"
+               for count, exporting in forms(supported_operators()[name]).items()]
+    return f"- `{name}`: {', '.join(counted)}\n"
+
+
 def page():
     """Return the text of the page, with new tables."""
     known = sorted(built_operators())
@@ -147,7 +162,7 @@ def page():
         "own": [name for name in known if name.startswith("picotorch::")],
     }
     texts = {place: table(operators) for place, operators in places.items()}
-    texts["dialects"] = "".join(f"- `{name}`\n" for name in known
+    texts["dialects"] = "".join(with_forms(name) for name in known
                                 if name not in EXECUTORCH
                                 and not name.startswith(("aten::", "picotorch::")))
     return PLACE.sub(lambda found: found[1] + texts[found[2]] + found[3], PAGE.read_text())

@@ -17,7 +17,7 @@ import _picotorch
 
 from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, OPERATOR_MISSING, fail
 
-from ..host.operators import OUTPUTS, supported_operators
+from ..host.operators import OUTPUTS, operator_form, supported_operators
 from . import planning
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class MethodEditor:
             return self._tensors(call.move_from), self._tensors(call.move_to)
         if kind != "KernelCall":
             return [], []
-        signature = self.supported[self._operator(call)].signature
+        signature = operator_form(self.supported[self._operator(call)].number, len(call.args))
         first_output = len(signature.rstrip(OUTPUTS))
         reads, writes = [], []
         for i, (letter, index) in enumerate(zip(signature, call.args, strict=False)):

@@ -1,6 +1,5 @@
 """List the instructions of a method, with their values."""
 
-import functools
 from typing import Any, NamedTuple
 
 from _picotorch_c import ffi, lib
@@ -15,8 +14,10 @@ from .operators import (
     SCRATCH,
     WRITTEN,
     built_operators,
+    operator_form,
     operator_signature,
 )
+from .twin import is_ptm
 from .values import Values
 
 KERNEL_CALL = schema.INSTRUCTION_ARGUMENTS_KERNEL_CALL
@@ -32,7 +33,8 @@ class Instruction(NamedTuple):
     """index: position in the method.
 
     kind: InstructionArguments number. call: name of the operator or of the control flow. arguments,
-    outputs: indexes of values. destination: of a jump.
+    outputs: indexes of values. destination: of a jump. letters: of arguments and outputs, see
+    operators.def; None without a kernel in this build.
     """
 
     index: int  # type: ignore[assignment]  # which hides index() of a tuple
@@ -41,6 +43,7 @@ class Instruction(NamedTuple):
     arguments: list[int]
     outputs: list[int]
     destination: int | None = None
+    letters: str | None = None
 
 
 def read_instructions(meta: MethodMeta, values: Values) -> list[Instruction]:
@@ -61,7 +64,8 @@ def _instruction(meta: MethodMeta, names: list[str], walk: Any) -> Instruction:
     if kind == KERNEL_CALL:
         if not 0 <= target < len(names):
             raise fail(INVALID_PROGRAM, "there is no such operator", "operator", target)
-        return Instruction(index, kind, names[target], *_split(arguments, names[target]))
+        letters = _letters(names[target], walk.n_args, is_ptm(meta.program.loader.buffer))
+        return Instruction(index, kind, names[target], *_split(arguments, letters), letters=letters)
     if kind == DELEGATE_CALL:
         return Instruction(index, kind, f"delegate {meta.get_backend_name(target)}", arguments, [])
     if kind not in _CONTROL:
@@ -74,7 +78,7 @@ def _instruction(meta: MethodMeta, names: list[str], walk: Any) -> Instruction:
 
 def filled_by(instruction: Instruction) -> list[int]:
     """Return the outputs whose bytes it writes completely, views included."""
-    letters = [letter for letter in _signature(instruction.call) or "" if letter in WRITTEN]
+    letters = [letter for letter in instruction.letters or "" if letter in WRITTEN]
     letters += "O" * (len(instruction.outputs) - len(letters))
     return [value for value, letter in zip(instruction.outputs, letters, strict=False)
             if letter not in (CHANGED, NOT_FILLED)]
@@ -82,24 +86,24 @@ def filled_by(instruction: Instruction) -> list[int]:
 
 def scratch_of(instruction: Instruction) -> list[int]:
     """Return the arguments that it writes and that are no outputs."""
-    letters = [letter for letter in _signature(instruction.call) or "" if letter not in WRITTEN]
+    letters = [letter for letter in instruction.letters or "" if letter not in WRITTEN]
     return [value for value, letter in zip(instruction.arguments, letters, strict=False)
-            if letter == SCRATCH]
+            if letter in SCRATCH]
 
 
-def _split(arguments: list[int], name: str) -> tuple[list[int], list[int]]:
+def _letters(name: str, n_args: int, in_ptm: bool) -> str | None:
+    """Return the letters of a call's arguments; None for an operator of another build."""
+    number = built_operators().get(name)
+    if number is None:
+        return None
+    return operator_signature(number) if in_ptm else operator_form(number, n_args)
+
+
+def _split(arguments: list[int], letters: str | None) -> tuple[list[int], list[int]]:
     """Return (arguments, outputs). A program names the outputs once more behind the arguments."""
-    signature = _signature(name)
-    if signature is None:
+    if letters is None:
         count = len(arguments) - 1 if arguments[-1:] == arguments[-2:-1] else len(arguments)
         return arguments[: count - 1], arguments[count - 1 : count]
-    named = list(zip(arguments, signature, strict=False))
+    named = list(zip(arguments, letters, strict=False))
     return ([argument for argument, letter in named if letter not in WRITTEN],
             [argument for argument, letter in named if letter in WRITTEN])
-
-
-@functools.cache
-def _signature(name: str) -> str | None:
-    """Return the letters of an operator of this build, see operators.def; else None."""
-    number = built_operators().get(name)
-    return None if number is None else operator_signature(number)

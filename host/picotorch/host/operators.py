@@ -33,7 +33,7 @@ _COMPLEX = (8, 9, 10)  # scalar types
 
 OUTPUTS = "OoWCE"  # letters of a signature, see operators.def: tensors, or lists of them
 WRITTEN = OUTPUTS + "NA"  # all results
-CHANGED, NOT_FILLED, SCRATCH = "C", "E", "X"
+CHANGED, NOT_FILLED, SCRATCH = "C", "E", "Xx"
 
 def supported_operators() -> dict[str, Operator]:
     """Return all operators by name, in the order of their numbers."""
@@ -57,6 +57,15 @@ def operator_signature(number: int) -> str:
     """Return a letter for each argument of an operator, see operators.def."""
     signature: str = ffi.string(lib.pt_operator_signature(number)).decode()
     return signature
+
+
+def operator_form(number: int, n_args: int) -> str:
+    """Return a letter for each argument of a call in a .pte file, which has n_args with the result.
+
+    An unknown form has the letters of the operator's signature.
+    """
+    form = lib.pt_operator_form(number, n_args, ffi.new("uint32_t *"))
+    return ffi.string(form).decode().replace("-", "") if form else operator_signature(number)
 
 
 @functools.cache

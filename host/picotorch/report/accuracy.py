@@ -229,7 +229,7 @@ def _zero_points(program: Program) -> dict[int, int | None]:
     known = supported_operators()
     for one in program.instructions:
         operator = known.get(one.call)
-        names = operator.arguments if operator else ()
+        names = operator.arguments_in(len(one.arguments + one.outputs)) if operator else ()
         position = next((names.index(name) for name in _ZERO_POINTS if name in names), None)
         zero_point = None
         if position is not None and position < len(one.arguments):

@@ -18,7 +18,8 @@ static int check_scratch(pt_context *c, const pt_instruction *instruction, const
     uint32_t n = instruction->n_args;
     const pt_ref *args = instruction->args;
     for (uint32_t i = 0; i < n; i++) {
-        if (signature[i] == 'X' && !pt_is_apart(c, i, n, args)) {
+        const bool is_scratch = (signature[i] & ~0x20) == 'X' && !pt_is_none(args[i]);
+        if (is_scratch && !pt_is_apart(c, i, n, args)) {
             return pt_fail(c, PT_ERROR_INVALID_PROGRAM, "the scratch overlaps another tensor");
         }
     }

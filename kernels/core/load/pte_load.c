@@ -161,26 +161,34 @@ static int count_lists(loader *l, const pt_instruction_walk *w, uint32_t n) {
     return PT_ERROR_OK;
 }
 
-// Returns the number of arguments of a counted call's operator. The program may list the returned
-// value behind them.
-static uint32_t n_arguments(uint32_t kernel, const pt_instruction_walk *w) {
-    return w->n_args - (w->n_args > 0 && !pt_operator_signature(kernel)[w->n_args - 1]);
+// Returns the number of arguments that the program lists, without the returned value behind them.
+static uint32_t n_arguments(const pt_instruction_walk *w, uint32_t traits) {
+    return w->n_args - ((traits & PT_NAMES_RESULT) != 0);
+}
+
+// Reports a number of arguments that no form of the operator has. wanted: of the latest form.
+static int unknown_form(loader *l, const pt_instruction_walk *w, uint32_t wanted) {
+    return pt_report_bytes(
+        l->error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_INSTRUCTION, (int32_t)w->index, wanted,
+        w->n_args,
+        w->n_args > wanted
+            ? "more than in ExecuTorch 1.0 to 1.5, as in a later release; update picotorch, or "
+              "export the program again with ExecuTorch 1.5"
+            : "no release of ExecuTorch from 1.0 to 1.5 has this form, perhaps a version between "
+              "them; export the program again with ExecuTorch 1.5");
 }
 
 // Counts the arguments in the record of a call.
 static int count_kernel_call(loader *l, const pt_instruction_walk *w, uint32_t *n) {
     uint32_t kernel = 0;
     PT_TRY(find_kernel(l, w->target, &kernel));
-    uint32_t traits = pt_operator_traits(kernel, n);
-    const uint32_t wanted = *n + ((traits & PT_NAMES_RESULT) != 0);
-    if (w->n_args != wanted) {
-        return pt_report_bytes(l->error, PT_ERROR_INVALID_PROGRAM, PT_SUBJECT_INSTRUCTION,
-                               (int32_t)w->index, wanted, w->n_args,
-                               "has another number of arguments than its operator");
+    const uint32_t traits = pt_operator_traits(kernel, n);
+    if (!pt_operator_form(kernel, w->n_args, n)) {
+        return unknown_form(l, w, *n + ((traits & PT_NAMES_RESULT) != 0));
     }
     l->n_variables += (traits & PT_HAS_VARIABLE) != 0;
     l->has_views |= (traits & PT_HAS_VIEW) != 0;
-    return traits & PT_HAS_LISTS ? count_lists(l, w, *n) : PT_ERROR_OK;
+    return traits & PT_HAS_LISTS ? count_lists(l, w, n_arguments(w, traits)) : PT_ERROR_OK;
 }
 
 static int count_delegate_call(loader *l, const pt_instruction_walk *w, uint32_t *n) {
@@ -503,10 +511,10 @@ static NOT_INLINED int put_indexes(loader *l, uint32_t *n) {
 
 // Counts the records of a call's lists of ints that contain a variable.
 static int count_variable_lists(loader *l, const pt_instruction_walk *w) {
-    uint32_t kernel = 0, n = w->n_args;
+    uint32_t kernel = 0, n = w->n_args, n_letters;
     if (w->kind == PT_INSTRUCTION_KERNEL_CALL) {
         PT_TRY(find_kernel(l, w->target, &kernel));
-        n = n_arguments(kernel, w);
+        n = n_arguments(w, pt_operator_traits(kernel, &n_letters));
     }
     for (uint32_t k = 0; k < n; k++) {
         uint32_t position = 0, type = 0;
@@ -649,16 +657,21 @@ static inline __attribute__((always_inline)) int other_argument_ref(loader *l, i
 
 static int write_call(loader *l, const pt_instruction_walk *w, pt_instruction *to) {
     uint32_t kernel = (uint32_t)w->target, n = w->n_args;
-    bool is_kernel = w->kind == PT_INSTRUCTION_KERNEL_CALL;
-    if (is_kernel) {
+    const char *form = NULL; // a delegate call has none
+    if (w->kind == PT_INSTRUCTION_KERNEL_CALL) {
         PT_TRY(find_kernel(l, w->target, &kernel));
-        n = n_arguments(kernel, w);
+        form = pt_operator_form(kernel, w->n_args, &n);
     }
-    const uint8_t *index = l->r.data + w->args + 4;
+    const uint8_t *index = l->r.data + w->args + 4, *end_of_args = index + 4 * w->n_args;
     const pt_method_record *m = pt_record_of(l->c);
     const pt_value *values = (const pt_value *)(const void *)pt_at(l->c, m->values);
-    for (pt_ref *ref = to->args, *end = ref + n; ref != end; ref++, index += 4) {
-        uint32_t i = pt_read_u32(index);
+    for (pt_ref *ref = to->args, *end = ref + n; ref != end; ref++) {
+        if (form && *form++ == '-') {
+            *ref = 0; // None
+            continue;
+        }
+        const uint32_t i = pt_read_u32(index);
+        index += 4;
         if (i < m->n_values && values[i].index == i) { // a tensor needs no other lookup
             *ref = m->values + i * (uint32_t)(sizeof(pt_value) / 4);
         } else {
@@ -666,14 +679,14 @@ static int write_call(loader *l, const pt_instruction_walk *w, pt_instruction *t
         }
     }
     uint32_t type;
-    bool is_repeated = w->n_args > n; // the program repeats the output
-    if (is_repeated && (n == 0 || argument(l, w, n) != argument(l, w, n - 1))) {
-        PT_TRY(value_type(l, argument(l, w, n), &type));
+    bool is_repeated = index != end_of_args; // the program repeats the output
+    if (is_repeated && (n == 0 || pt_read_u32(index) != pt_read_u32(index - 4))) {
+        PT_TRY(value_type(l, (int32_t)pt_read_u32(index), &type));
     }
     to->kernel = (uint16_t)kernel;
     to->n_args = (uint8_t)n;
     to->op = PT_OP_KERNEL_CALL;
-    if (!is_kernel) {
+    if (!form) {
         to->args[to->n_args++] = pt_make_ref(PT_MEMORY_PROGRAM, w->args);
         to->op = PT_OP_DELEGATE_CALL;
     }

@@ -13,6 +13,7 @@
 #define PT_OPERATOR(...)
 #define PT_EXTENDED_OPERATOR(...)
 #define PT_EXTRA(...)
+#define PT_FORM(...)
 #define PT_NO_OPERATOR
 #include PT_OPERATORS
 #undef PT_NO_OPERATOR
@@ -111,6 +112,25 @@ static const operator_entry operators[] = {
 #undef PT_OPERATOR
 };
 
+#undef PT_FORM
+#define PT_OPERATOR(...)
+#define PT_NO_OPERATOR
+#define PT_FORM(number, signature, releases) {number, signature},
+
+// Earlier forms of operators, which have fewer arguments. The last entry is empty.
+static const struct operator_form {
+    uint32_t number;
+    const char *signature;
+} forms[] = {
+#include PT_OPERATORS
+    {0, NULL},
+};
+
+#undef PT_FORM
+#undef PT_NO_OPERATOR
+#undef PT_OPERATOR
+#define PT_FORM(...)
+
 // Indexes of that table in the order of the names, which is the order of the lines of the list.
 static const uint16_t by_name[] = {
 #define PT_OPERATOR(number, name, symbol, signature, arguments) number - PT_FIRST_OPERATOR,
@@ -169,6 +189,28 @@ uint32_t pt_operator_traits(uint32_t number, uint32_t *n_args) {
     bool has_lists = seen & (1u << ('V' & 31) | 1u << ('W' & 31) | 1u << ('U' & 31));
     return (has_lists ? PT_HAS_LISTS : 0) | (last == 1u << ('N' & 31) ? PT_HAS_VARIABLE : 0) |
            (last == 1u << ('A' & 31) ? PT_HAS_VIEW : 0) | (is_own ? 0 : PT_NAMES_RESULT);
+}
+
+// Returns the number of arguments that a form has in a program.
+static uint32_t form_length(const char *signature) {
+    uint32_t n = 0;
+    for (; *signature; signature++) {
+        n += *signature != '-';
+    }
+    return n;
+}
+
+const char *pt_operator_form(uint32_t number, uint32_t n_args, uint32_t *n) {
+    const uint32_t n_results = (pt_operator_traits(number, n) & PT_NAMES_RESULT) != 0;
+    if (n_args == *n + n_results) {
+        return pt_operator_signature(number);
+    }
+    for (const struct operator_form *form = forms; form->signature; form++) {
+        if (form->number == number && n_args == form_length(form->signature) + n_results) {
+            return form->signature;
+        }
+    }
+    return NULL;
 }
 
 const pt_kernel *pt_operator_kernel(uint32_t number) {

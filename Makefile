@@ -185,10 +185,10 @@ size: all-firmware ## Print the bytes of the core, of each kernel family and of 
 	.venv/bin/python tools/size_report.py
 
 # Files of which some tests are skipped where torch and executorch are not installed: all of these run,
-# and of two others those that need them. make export-check has the others.
+# and of three others those that need them. make export-check has the others.
 NEEDS_TORCH = tests/core/test_schema.py tests/host/test_int8_io.py tests/kernels/test_operators.py \
 	$(addprefix tests/runtime/test_,drop_in.py intermediate_outputs.py module.py portable_lib.py runtime.py)
-ALSO_NEED_TORCH = tests/host/test_new_user.py tests/host/test_profile.py
+ALSO_NEED_TORCH = tests/conformance/test_releases.py tests/host/test_new_user.py tests/host/test_profile.py
 
 # A part of make export-check that .ci/run has the time for: each kind of model, int8, state, masks, .pt2 files
 QUICK_EXPORT = $(addprefix tests/host/test_,export.py export_people.py export_int8_state.py export_masks.py torchscript.py) \

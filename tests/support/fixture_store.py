@@ -1,6 +1,7 @@
 """Read the committed fixtures: programs of ExecuTorch's exporter, inputs, expected outputs.
 
-tests/models/export_zoo.py writes them; tests/models/zoo/store.py describes the format.
+tests/models/export_zoo.py writes them; tests/models/zoo/store.py describes the format. Programs of
+several releases of ExecuTorch are beside them, written by tests/models/export_releases.py.
 """
 
 import json
@@ -12,6 +13,7 @@ import numpy as np
 from picotorch.host.tensors import as_numbers, from_bfloat16
 
 FOLDER = Path(__file__).resolve().parents[1] / "fixtures"
+RELEASES = Path(__file__).resolve().parents[1] / "models" / "releases"
 
 # Fixtures that the runtime does not support, and the begin of the NotSupported message.
 NOT_SUPPORTED = {}
@@ -68,9 +70,10 @@ class Run:
 
 @dataclass(frozen=True)
 class Fixture:
-    """One fixture; `entry` is its object in fixtures.json."""
+    """One fixture; `entry` is its object in fixtures.json, or in the index of another folder."""
 
     entry: dict
+    folder: Path = FOLDER
 
     @property
     def name(self) -> str:
@@ -89,7 +92,7 @@ class Fixture:
 
     @property
     def path(self) -> Path:
-        return FOLDER / self.name / "model.pte"
+        return self.folder / self.name / "model.pte"
 
     @cached_property
     def pte(self) -> bytes:
@@ -98,7 +101,7 @@ class Fixture:
     @property
     def data_paths(self) -> list[Path]:
         """Return the .ptd files with the program's external tensors."""
-        return [FOLDER / self.name / name for name in self.entry.get("data", ())]
+        return [self.folder / self.name / name for name in self.entry.get("data", ())]
 
     @cached_property
     def data(self) -> list[bytes]:
@@ -110,7 +113,7 @@ class Fixture:
 
     @cached_property
     def runs(self) -> list[Run]:
-        return [Run(FOLDER / self.name, entry) for entry in self.entry["runs"]]
+        return [Run(self.folder / self.name, entry) for entry in self.entry["runs"]]
 
 
 @cache
@@ -123,6 +126,12 @@ def _entries() -> dict[str, dict]:
 def load_all() -> list[Fixture]:
     """Return all fixtures, sorted by name."""
     return [Fixture(entry) for entry in _entries().values()]
+
+
+def load_releases() -> list[Fixture]:
+    """Return the programs of all releases of ExecuTorch, sorted by name: "1.1.0/int8_pad"."""
+    index = json.loads((RELEASES / "index.json").read_text())
+    return [Fixture(entry, RELEASES) for entry in index["fixtures"]]
 
 
 def load(name: str) -> Fixture:

@@ -20,6 +20,7 @@ from picotorch.host.operators import (  # noqa: E402
     supported_operators,
 )
 from picotorch.host.releases import DIALECT, forms, in_words  # noqa: E402
+from support import releases  # noqa: E402
 from support.example_calls import EXAMPLES  # noqa: E402
 from support.kernel_call import DTYPES, Call, KernelError, Tensor  # noqa: E402
 
@@ -165,6 +166,7 @@ def page():
     texts["dialects"] = "".join(with_forms(name) for name in known
                                 if name not in EXECUTORCH
                                 and not name.startswith(("aten::", "picotorch::")))
+    texts["releases"] = releases.table()
     return PLACE.sub(lambda found: found[1] + texts[found[2]] + found[3], PAGE.read_text())
 
 

@@ -59,12 +59,12 @@ def _write_runs(fixture: Fixture, model: Model, pte: bytes, data: bytes | None,
         suffix = f"_{number}" if number else ""
         run = {"method": method, "expected": f"expected{suffix}.npz", "stride": model.stride}
         sampled = [_sampled(value, model.stride) for value in outputs]
-        _write_npz(target / run["expected"], "out", sampled)
+        write_arrays(target / run["expected"], "out", sampled)
         if model.recipe:
             run["recipe"] = _recipe(fixture.name, inputs)
         else:
             run["inputs"] = f"inputs{suffix}.npz"
-            _write_npz(target / run["inputs"], "in", [_array(value) for value in inputs])
+            write_arrays(target / run["inputs"], "in", [_array(value) for value in inputs])
         runs.append(run)
     return runs
 
@@ -98,7 +98,7 @@ def _sampled(value, stride: int) -> np.ndarray:
     return array if stride == 1 else array.reshape(-1)[::stride]
 
 
-def _write_npz(path: Path, prefix: str, arrays: list[np.ndarray]) -> None:
+def write_arrays(path: Path, prefix: str, arrays: list[np.ndarray]) -> None:
     """Write a file like numpy.savez, but with the same bytes every time."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         for index, array in enumerate(arrays):

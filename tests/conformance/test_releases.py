@@ -190,3 +190,25 @@ def test_planned_memory_of_scratch_needs_no_zeros():
 def test_a_program_exported_again_has_the_same_outputs(name, int8_io):
     _, report = export_file(FIXTURES[name].pte, name, int8_io)
     assert [method["checked"] for method in report["methods"]] == ["same outputs"]
+
+
+# ---- the release that a program looks like
+
+
+@pytest.mark.parametrize(("name", "releases"), [
+    ("1.1.0/int8_convolutions", "1.1 to 1.3"), ("1.2.0/int8_elementwise", "1.1 to 1.2"),
+    ("1.2.0/int8_transposed_convolution", "1.2 to 1.3"), ("1.3.1/int8_elementwise", "1.3 to 1.5"),
+    ("1.4.1/int8_pad", "1.4"), ("1.5.1/int8_pad", "1.5"), ("1.2.0/float_transformer", None)])
+def test_inspect_names_the_releases_that_a_program_can_be_from(call, name, releases):
+    path = FIXTURES[name].path
+    assert json.loads(call("inspect", path, "--json")[1])["executorch"] == releases
+    line = call("inspect", path)[1].splitlines()[0]
+    assert line.endswith(f", exported by ExecuTorch {releases}" if releases else "1 method(s)")
+
+
+def test_a_program_with_forms_of_different_releases_is_from_none(call, tmp_path):
+    pte, _ = with_arguments("1.3.1/int8_elementwise", 2,
+                            lambda found: [*found[:-4], *found[-2:]])
+    path = tmp_path / "mixed.pte"
+    path.write_bytes(pte)
+    assert json.loads(call("inspect", path, "--json")[1])["executorch"] is None

@@ -1,8 +1,15 @@
 """Find the releases of ExecuTorch that export a form of an operator of the Cortex-M dialect."""
 
 import re
+from collections.abc import Iterable
 
+from picotorch.program import Program
+
+from .instructions import KERNEL_CALL, Instruction, read_instructions
 from .operator_list import Operator
+from .operators import methods_of, supported_operators
+from .twin import is_ptm
+from .values import Values
 
 Releases = tuple[int, int]  # the minor numbers of the first and the last one, of 1.0 to 1.5
 
@@ -30,3 +37,29 @@ def in_words(releases: Releases) -> str:
     """Return "1.1 to 1.3", or "1.5"."""
     first, last = releases
     return f"1.{first} to 1.{last}" if first < last else f"1.{last}"
+
+
+def likely_releases(program: Program) -> str | None:
+    """Return the releases that may have exported a program in the Cortex-M dialect.
+
+    Return None without a call of the dialect, for a .ptm file, and if no release has all of the forms.
+    """
+    if is_ptm(program.loader.buffer):
+        return None
+    calls = [call for meta in methods_of(program)
+             for call in read_instructions(meta, Values(program, meta.plan))
+             if call.kind == KERNEL_CALL and call.call.startswith(DIALECT)]
+    releases = _common(calls)
+    return in_words(releases) if calls and releases else None
+
+
+def _common(calls: Iterable[Instruction]) -> Releases | None:
+    known, common = supported_operators(), (FIRST, LAST)
+    for call in calls:
+        operator = known.get(call.call)
+        count = len(call.arguments) + len(call.outputs)
+        releases = forms(operator).get(count) if operator else None
+        if releases is None:
+            return None
+        common = max(common[0], releases[0]), min(common[1], releases[1])
+    return common if common[0] <= common[1] else None

@@ -6,6 +6,7 @@ import click
 
 from ..host import show
 from ..host.operators import methods_of
+from ..host.releases import likely_releases
 from ..host.twin import open_program
 from ..host.values import LEFT_OUT
 from ..run import bundled
@@ -21,7 +22,8 @@ def inspect(model: bytes, name: str, method: str | None = None) -> dict[str, Any
     constants = constant_methods(program)
     methods = ([program.method_meta(method)] if method is not None else
                [meta for meta in methods_of(program) if meta.name() not in constants])
-    entry = {"model": name, "bytes": len(model), "constant_methods": constants,
+    entry = {"model": name, "bytes": len(model), "executorch": likely_releases(program),
+             "constant_methods": constants,
              "named_data": named_data_list(program),
              "methods": [describe(meta) for meta in methods]}
     if bundle is not None:
@@ -112,7 +114,8 @@ def _cut(arguments: list[str]) -> str:
 
 def show_text(entry: dict[str, Any]) -> None:
     show.line(f"{entry['model']}: {show.size(entry['bytes'])}, "
-              f"{len(entry['methods'])} method(s)")
+              f"{len(entry['methods'])} method(s)"
+              + (f", exported by ExecuTorch {entry['executorch']}" if entry["executorch"] else ""))
     for method in entry["methods"]:
         _show_method(method)
     if entry["named_data"]:

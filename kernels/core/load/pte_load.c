@@ -183,8 +183,9 @@ static int count_kernel_call(loader *l, const pt_instruction_walk *w, uint32_t *
     uint32_t kernel = 0;
     PT_TRY(find_kernel(l, w->target, &kernel));
     const uint32_t traits = pt_operator_traits(kernel, n);
-    if (!pt_operator_form(kernel, w->n_args, n)) {
-        return unknown_form(l, w, *n + ((traits & PT_NAMES_RESULT) != 0));
+    const uint32_t wanted = *n + ((traits & PT_NAMES_RESULT) != 0);
+    if (w->n_args != wanted && !pt_operator_form(kernel, w->n_args, n)) {
+        return unknown_form(l, w, wanted);
     }
     l->n_variables += (traits & PT_HAS_VARIABLE) != 0;
     l->has_views |= (traits & PT_HAS_VIEW) != 0;
@@ -657,12 +658,17 @@ static inline __attribute__((always_inline)) int other_argument_ref(loader *l, i
 
 static int write_call(loader *l, const pt_instruction_walk *w, pt_instruction *to) {
     uint32_t kernel = (uint32_t)w->target, n = w->n_args;
-    const char *form = NULL; // a delegate call has none
-    if (w->kind == PT_INSTRUCTION_KERNEL_CALL) {
+    bool is_kernel = w->kind == PT_INSTRUCTION_KERNEL_CALL;
+    const char *form = NULL; // if it may lack arguments
+    if (is_kernel) {
         PT_TRY(find_kernel(l, w->target, &kernel));
-        form = pt_operator_form(kernel, w->n_args, &n);
+        if (w->n_args > 0 && !pt_operator_signature(kernel)[w->n_args - 1]) {
+            n = w->n_args - 1; // all arguments, and the returned value behind them
+        } else {
+            form = pt_operator_form(kernel, w->n_args, &n);
+        }
     }
-    const uint8_t *index = l->r.data + w->args + 4, *end_of_args = index + 4 * w->n_args;
+    const uint8_t *index = l->r.data + w->args + 4;
     const pt_method_record *m = pt_record_of(l->c);
     const pt_value *values = (const pt_value *)(const void *)pt_at(l->c, m->values);
     for (pt_ref *ref = to->args, *end = ref + n; ref != end; ref++) {
@@ -679,14 +685,15 @@ static int write_call(loader *l, const pt_instruction_walk *w, pt_instruction *t
         }
     }
     uint32_t type;
-    bool is_repeated = index != end_of_args; // the program repeats the output
+    // True if the program repeats the output behind the arguments.
+    bool is_repeated = index != l->r.data + w->args + 4 + 4 * w->n_args;
     if (is_repeated && (n == 0 || pt_read_u32(index) != pt_read_u32(index - 4))) {
         PT_TRY(value_type(l, (int32_t)pt_read_u32(index), &type));
     }
     to->kernel = (uint16_t)kernel;
     to->n_args = (uint8_t)n;
     to->op = PT_OP_KERNEL_CALL;
-    if (!form) {
+    if (!is_kernel) {
         to->args[to->n_args++] = pt_make_ref(PT_MEMORY_PROGRAM, w->args);
         to->op = PT_OP_DELEGATE_CALL;
     }

@@ -114,15 +114,15 @@ static inline uint32_t pt_min_scratch(int32_t depth) {
     return 4 * (((uint32_t)depth + 3) & ~3u);
 }
 
-// Returns the bytes of scratch without which the loops of a core take one output at a time: MVE
-// packs four patches in blocks of 16 bytes. Scratch tensors of exported programs may be smaller.
-static inline uint32_t pt_block_scratch(uint8_t core, int32_t depth) {
-    return core == PT_CORE_PLAIN ? 4 * (((uint32_t)depth + 15) & ~15u) : pt_min_scratch(depth);
+// Returns the bytes of four patches in blocks of 16 bytes, without which MVE's loops take one
+// output at a time. Scratch tensors of exported programs may be smaller.
+static inline uint32_t pt_block_scratch(int32_t depth) {
+    return 4 * (((uint32_t)depth + 15) & ~15u);
 }
 
 static inline uint32_t pt_useful_scratch(int32_t depth) {
     uint32_t min = pt_min_scratch(depth);
-    return min <= 170 ? 512 : min <= 2048 ? 3 * min : pt_block_scratch(PT_CORE_PLAIN, depth);
+    return min <= 170 ? 512 : min <= 2048 ? 3 * min : pt_block_scratch(depth);
 }
 
 // Returns the bytes of scratch with which the loops of a core are fastest, for groups of `channels`

@@ -257,14 +257,13 @@ static int conv_s8_check_convolution(pt_context *c, const pt_ref *args, bool exp
     PT_TRY(read_convolution(c, args, explicit_layout, &x));
     PT_TRY(pt_expect_image(c, args[QUANTIZED_CONV2D_OUT], explicit_layout, &x.out));
     const uint32_t bytes = pt_read_scratch(c, args[QUANTIZED_CONV2D_SCRATCH], &scratch);
-    const uint32_t fast = pt_block_scratch(pt_prefers_for(c), x.depth);
     uint32_t block = 0;
     if (bytes < pt_min_scratch(x.depth)) {
         block = pt_useful_scratch(x.depth);
         pt_use_scratch(c, block + useful_table(&x));
     }
-    if (bytes < fast) {
-        pt_prefer_scratch(c, fast);
+    if (pt_prefers_for(c) == PT_CORE_PLAIN && bytes < pt_block_scratch(x.depth)) { // MVE
+        pt_prefer_scratch(c, pt_block_scratch(x.depth));
     }
     const bool packs = c->packs && pack_convolution(c, args, &x);
     if (x.in.batch > 0 && !needs_no_more(&x, pt_prefers_for(c), packs)) {
@@ -712,14 +711,22 @@ static COLD int convolve_plainly(const convolution *x) {
     return PT_ERROR_OK;
 }
 
+// Binds the scratch tensor, or temp memory if that is larger and makes the loops faster.
+static void *bind_own_scratch(convolution *x, const pt_ref *args, uint32_t *bytes) {
+    const uint32_t min = pt_min_scratch(x->depth), fast = pt_block_scratch(x->depth);
+    uint8_t *own;
+    if (pt_read_scratch(x->c, args[0], &own) < min) {
+        return pt_bind_scratch(x, args, min, pt_useful_scratch(x->depth), useful_table(x), bytes);
+    }
+    const bool takes_temp = PT_CONVOLVES_ALL && x->c->scratch_size >= fast;
+    return pt_bind_scratch(x, args, takes_temp ? fast : min, fast, 0, bytes);
+}
+
 static int conv_s8_run_convolution(pt_context *c, const pt_ref *args, bool explicit_layout) {
     convolution x;
     uint32_t bytes;
     PT_TRY(read_convolution(c, args, explicit_layout, &x));
-    const uint32_t fast = pt_block_scratch(PT_CORE_OF_LOOPS, x.depth);
-    void *scratch = pt_bind_scratch(&x, args + QUANTIZED_CONV2D_SCRATCH,
-                                    c->scratch_size >= fast ? fast : pt_min_scratch(x.depth),
-                                    pt_useful_scratch(x.depth), useful_table(&x), &bytes);
+    void *scratch = bind_own_scratch(&x, args + QUANTIZED_CONV2D_SCRATCH, &bytes);
     x.packed = pt_packs_for(c->core) == PT_CORE_PLAIN ? NULL : pt_packed(c);
     if (PT_HAS_CONV_VARIANTS) {
         x.is_left_out = x.packed && pt_is_left_out(c, args[QUANTIZED_CONV2D_WEIGHT]);

@@ -139,6 +139,10 @@ bench: all-firmware ## Count the instructions of the models, compared with Execu
 bench-ops: python ## Count the instructions of single int8 operators, compared with CMSIS-NN's, as table and JSON
 	.venv/bin/python tests/benchmark/bench_ops.py
 
+.PHONY: sweep
+sweep: python ## Count the instructions of random int8 operators on all cores, and list those slow for their class
+	.venv/bin/python tests/benchmark/sweep.py
+
 .PHONY: cycles
 cycles: all-firmware ## Estimate the cycles of the models on all cores, as table and JSON
 	.venv/bin/python tests/benchmark/cycles.py

@@ -1,6 +1,6 @@
 """Count the instructions of random operator calls, and list the calls that are slow for their class.
 
-    python tests/benchmark/sweep.py                                 # all classes and boards
+    make sweep                                                      # all classes and boards
     python tests/benchmark/sweep.py --board mps3-an547 --class conv2d --calls 200
 
 The shapes are log-uniform, within limits of MACs and bytes; all attributes of the dialect occur. For

@@ -2,9 +2,10 @@
 
 import os
 
+import numpy as np
 import pytest
 from _picotorch_c import lib
-from benchmark import bench, bench_ops, bench_ptm, bench_untuned, performance, twin_speed
+from benchmark import bench, bench_ops, bench_ptm, bench_untuned, performance, sweep, twin_speed
 from picotorch.boards.boards import load_board
 from support.board_call import BOARDS
 from support.resnet18 import PRODUCTS
@@ -117,3 +118,19 @@ def test_the_table_of_untuned_instructions_has_the_slow_ones():
             for name, found in (("a", 1.5), ("b", None), ("c", 0.9), ("d", 2.0))]
     entries = [{"program": "p", "instructions": rows}]
     assert [row["call"] for _, row in bench_untuned.slow_instructions(entries)] == ["d", "a"]
+
+
+def test_the_sweep_fits_a_cost_and_finds_the_outlier():
+    features = np.array([[1, 0, n, n] for n in (10, 100, 1000, 10000)], float)
+    counts = features @ [50, 0, 2, 0]
+    assert sweep.fit(features, counts) == pytest.approx([50, 0, 2, 0])
+    entry = {"calls": [{"ratio": 1.4}, {"ratio": 1.3}, {"ratio": 0.7}]}
+    assert sweep.outliers(entry) == [{"ratio": 1.4}]
+
+
+@pytest.mark.parametrize("name", sweep.CLASSES)
+def test_calls_of_the_sweep_are_repeatable_and_within_the_limits(name):
+    drawn = sweep.calls(name, 5)
+    assert [call.case.blob for call in drawn] == [call.case.blob for call in sweep.calls(name, 5)]
+    assert all(call.macs <= sweep.MAX_MACS and call.bytes <= sweep.MAX_BYTES for call in drawn)
+    assert any(call.case.on_twin().error is None for call in drawn)

@@ -60,7 +60,8 @@ def report(board):
         if part == "kernels":
             families[re.search(r"kernels/(.+)\.o$", path)[1]] += size
     return {"board": board.name, "parts": dict(parts), "kernels": dict(families),
-            "operators": flash_of_operators(board, list(supported_operators()))["operators"],
+            "operators": {name: kernel.to_json() for name, kernel in flash_of_operators(
+                board, list(supported_operators())).operators.items()},
             "total": sum(parts.values())}
 
 

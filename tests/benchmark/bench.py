@@ -103,7 +103,7 @@ def measure(one, board):
         "temp": result.temp.used,
         "stack_load": result.stack["load"],
         "stack_execute": result.stack["execute"],
-        "core_and_kernels": flash_of_models(board, [one.model])["core_and_kernels"],
+        "core_and_kernels": flash_of_models(board, [one.model]).core_and_kernels,
         "heap": result.heap_bytes_allocated,
     }
 

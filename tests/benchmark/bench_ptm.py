@@ -119,9 +119,9 @@ def measure(name, board, folder):
     program = model.pte(board.name)
     ptm, _ = packing.choose(program, (), name, board.core, lambda _: None, False, 0)
     project = [c_project.Model("model", ptm.data, {"forward": model.inputs})]
-    (method,) = c_project.write(project, folder)["methods"]
+    (method,) = c_project.write(project, folder).methods
     flash, ram = sizes(make(folder, board))
-    minimum, planned = method["temp"], sum(method["planned"])
+    minimum, planned = method.temp, sum(method.planned)
     fastest = compiling.fastest_temp(ptm.data, "forward", board.core, minimum)
     execute, stack = run(ptm.data, model, board, minimum)
     fastest_execute, fastest_stack = run(ptm.data, model, board, fastest)

@@ -45,7 +45,7 @@ def test_a_board_without_a_module_gets_no_impossible_remedy(number, monkeypatch)
     with pytest.raises(Error) as raised:
         installing.arches_of(facts, "board")
     entry = attached_board(monkeypatch, facts)
-    text, commands = entry["has"], entry["commands"]
+    text, commands = entry.has, entry.commands
     assert not any("deploy" in way or "run" in way for way in commands)
     if number:
         assert raised.value.code == NOT_SUPPORTED

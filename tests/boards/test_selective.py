@@ -361,30 +361,30 @@ def _end(path):
 
 def test_flash_of_operators_adds_up(firmware):
     kernels = firmware[1].kernels
-    own = [size["own"] for size in kernels["operators"].values()]
-    assert kernels["kernels"] == sum(own) + kernels["shared"] and kernels["shared"] > 0
-    assert all(size["own"] <= size["alone"] for size in kernels["operators"].values())
+    own = [size.own for size in kernels.operators.values()]
+    assert kernels.kernels == sum(own) + kernels.shared and kernels.shared > 0
+    assert all(size.own <= size.alone for size in kernels.operators.values())
     parts = ("core", "registry", "kernels", "library")
-    assert kernels["core_and_kernels"] == sum(kernels[part] for part in parts)
+    assert kernels.core_and_kernels == sum(getattr(kernels, part) for part in parts)
     linked = sum(size for _, size, path in sections(firmware[0].with_suffix(".map"))
                  if "/kernels/" in path)
-    ours = kernels["core_and_kernels"] - kernels["library"]
+    ours = kernels.core_and_kernels - kernels.library
     assert abs(ours - linked) < linked / 50  # merged ends of strings, gaps
 
 
 def test_shared_code_counts_once():
     board = load_board(BOARD)
     both = flash_of_operators(board, ["aten::add.out", "aten::sub.out"])
-    (add,) = flash_of_operators(board, ["aten::add.out"])["operators"].values()
-    assert add["own"] == add["alone"] == both["operators"]["aten::add.out"]["alone"]
-    assert both["shared"] > both["operators"]["aten::add.out"]["own"]
-    assert both["kernels"] < 2 * add["alone"]
+    (add,) = flash_of_operators(board, ["aten::add.out"]).operators.values()
+    assert add.own == add.alone == both.operators["aten::add.out"].alone
+    assert both.shared > both.operators["aten::add.out"].own
+    assert both.kernels < 2 * add.alone
     none = flash_of_operators(board, [])
-    assert none["kernels"] == none["shared"] == 0 < none["core"] < none["core_and_kernels"]
+    assert none.kernels == none.shared == 0 < none.core < none.core_and_kernels
 
 
 def test_flash_of_models_is_that_of_their_operators(firmware):
     models = [path(name).read_bytes() for name in ("int8_ds_cnn", "add_1")]
     assert flash_of_models(load_board(BOARD), models[:1]) == firmware[1].kernels
     both = flash_of_models(load_board(BOARD), models)
-    assert set(both["operators"]) == {*firmware[1].operators, "aten::add.out"}
+    assert set(both.operators) == {*firmware[1].operators, "aten::add.out"}

@@ -80,9 +80,9 @@ def test_a_model_with_other_kernels_is_rejected_by_their_names(call, firmware):
 
 def test_the_size_of_its_kernels_is_stated_without_a_firmware_of_all(firmware):
     kernels, entry = firmware[1].kernels, firmware[1]
-    assert set(kernels["operators"]) == set(entry.operators)
-    assert all(size["own"] > 0 for size in kernels["operators"].values())
-    assert 40_000 < kernels["core_and_kernels"] < entry.flash < FLASH
+    assert set(kernels.operators) == set(entry.operators)
+    assert all(size.own > 0 for size in kernels.operators.values())
+    assert 40_000 < kernels.core_and_kernels < entry.flash < FLASH
 
 
 def symbols(file):

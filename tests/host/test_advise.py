@@ -57,11 +57,11 @@ def test_layers_in_float_and_conversions_between_them_are_counted(call):
 
 def test_the_share_of_int8(call):
     shares = int8_share(fixture_store.load("int8_ds_cnn").pte)
-    assert shares["macs"] == shares["all_macs"] > 0 and shares["layers"] == shares["all_layers"] > 1
+    assert shares.macs == shares.all_macs > 0 and shares.layers == shares.all_layers > 1
     shares = int8_share(TRANSFORMER.read_bytes())
-    assert 0 < shares["layers"] < shares["all_layers"] and shares["macs"] == shares["all_macs"]
+    assert 0 < shares.layers < shares.all_layers and shares.macs == shares.all_macs
     shares = int8_share(fixture_store.load("add_1").pte)
-    assert shares["layers"] == 0 < shares["all_layers"]
+    assert shares.layers == 0 < shares.all_layers
 
 
 def test_delegates_are_named_with_a_remedy(call):
@@ -136,9 +136,8 @@ def test_advice_on_a_ptm_file_is_that_on_its_program(monkeypatch):
     monkeypatch.setattr(advising, "agreed", lambda found: found)
     for program, ptm, method in ptms():
         of_program, of_ptm = (advise(model, "", method) for model in (program, ptm))
-        for key in ("advice", "memory", "layers"):
-            assert of_ptm[key] == [one for one in of_program[key]
-                                     if not is_comparison(one.get("what", ""))]
+        assert of_ptm.advice == [one for one in of_program.advice if not is_comparison(one.what)]
+        assert (of_ptm.memory, of_ptm.layers) == (of_program.memory, of_program.layers)
 
 
 def test_inspect_names_the_constants_that_a_ptm_file_omits(call, tmp_path):

@@ -179,10 +179,10 @@ def test_it_is_small(project):
     build(folder, "BOARD=mps2-an386")
     build(folder, "BOARD=mps2-an386", "SMALL=1", "LTO=1")
     flash, ram = sizes(folder / "build/mps2-an386/model")
-    (method,) = c_project.write([c_project.Model("model", ptm)], folder / "another")["methods"]
+    (method,) = c_project.write([c_project.Model("model", ptm)], folder / "another").methods
     assert "#define PT_NO_DYNAMIC\n" in (folder / "picotorch/include/picotorch/config.h").read_text()
     budgets.check("c_project.flash", flash)
-    budgets.check("c_project.ram_besides_memories", ram - sum(method["planned"]) - method["temp"])
+    budgets.check("c_project.ram_besides_memories", ram - sum(method.planned) - method.temp)
     budgets.check("c_project.flash_small", sizes(folder / "build/mps2-an386-small-lto/model")[0])
 
 
@@ -246,9 +246,9 @@ def test_compile_estimates_its_flash_and_its_stack(project):
     inputs = sum(array.nbytes for array in first_inputs(fixture)["forward"])
     is_there = sizes(folder / "build/mps2-an386/model")[0] - len(ptm) - inputs
     library = fit_check.library_of([ptm], "cortex-m4")
-    assert 0.97 * is_there < library["flash"] < (1 + MAX_ABOVE) * is_there
+    assert 0.97 * is_there < library.flash < (1 + MAX_ABOVE) * is_there
     result = running.run(Request(ptm, "", first_inputs(fixture)["forward"], bare=True), "mps2-an386")
-    assert max(result.stack.values()) <= library["stack"] < 2304
+    assert max(result.stack.values()) <= library.stack < 2304
 
 
 @pytest.mark.thorough
@@ -312,9 +312,9 @@ def test_memory_that_start_up_does_not_clear_may_hold_anything(name, project, tm
     assert_same(said(tmp_path, *options), expected(ptm, fixture))
     rows = sh("arm-none-eabi-size", "-A", tmp_path / "build/mps2-an386-small/model")
     left = {name: int(size) for name, size in re.findall(r"(?m)^(\.\w+) +(\d+)", rows)}
-    methods = c_project.write([c_project.Model("model", ptm)], tmp_path / "another")["methods"]
-    planned = sum(sum(method["planned"]) for method in methods)
-    assert left[".uncleared"] >= planned + max(method["temp"] for method in methods)
+    methods = c_project.write([c_project.Model("model", ptm)], tmp_path / "another").methods
+    planned = sum(sum(method.planned) for method in methods)
+    assert left[".uncleared"] >= planned + max(method.temp for method in methods)
     assert left[".bss"] < budgets.BUDGETS["c_project.ram_besides_memories"] + 64
 
 
@@ -483,8 +483,7 @@ def test_models_share_the_library(board, tmp_path):
     fixtures = {name: fixture_store.load(fixture) for name, fixture in models.items()}
     ptms = [model_of(fixture, name) for name, fixture in fixtures.items()]
     project = c_project.write(ptms, tmp_path)
-    assert [method["prefix"] for method in project["methods"]] == ["keyword", "two_decode",
-                                                                "two_encode"]
+    assert [method.prefix for method in project.methods] == ["keyword", "two_decode", "two_encode"]
     assert sorted(path.parent.name for path in tmp_path.glob("*/*_ptm.c")) == ["keyword", "two"]
     assert len(list(tmp_path.rglob("executor.c"))) == 1
     options = [f"BOARD={board}", *(UNOPTIMISED if board == "host" else [])]
@@ -501,7 +500,7 @@ def test_models_share_temp_memory_on_request(tmp_path):
     fixtures = {name: fixture_store.load(fixture)
                 for name, fixture in (("keyword", MODEL), ("image", "int8_resnet8"))}
     models = [model_of(fixture, name) for name, fixture in fixtures.items()]
-    temps = [method["temp"] for method in c_project.write(models, tmp_path)["methods"]]
+    temps = [method.temp for method in c_project.write(models, tmp_path).methods]
     build(tmp_path, "BOARD=mps2-an386")
     build(tmp_path, "BOARD=mps2-an386", "SHARE_TEMP=1")
     own, shared = (sizes(tmp_path / f"build/mps2-an386{kind}/models")[1] for kind in ("", "-shared"))
@@ -615,7 +614,7 @@ def test_the_command_writes_a_project_of_two_models(call, tmp_path):
 def project_of(folder, *names):
     """Write a project of models with these names, and return the kept files."""
     fixture = fixture_store.load("mlp")
-    return c_project.write([model_of(fixture, name) for name in names], folder)["kept"]
+    return c_project.write([model_of(fixture, name) for name in names], folder).kept
 
 
 def test_files_of_the_library_and_of_models_are_written_again(tmp_path):

@@ -15,9 +15,10 @@ from picotorch.export import modules as modules_module
 from picotorch.export import pipeline, report, samples, torch_errors
 from picotorch.export.differences import Difference, decibels
 from picotorch.measure import timing
+from picotorch.measure.advice import Advice
 from picotorch.run import emulator
 from picotorch.runtime import Runtime
-from support import fixture_store
+from support import export_report, fixture_store
 from support.calling import assert_error, assert_usage
 
 NETWORK = """
@@ -243,10 +244,11 @@ def test_sqnr_is_the_ratio_of_the_squares():
     difference = Difference()
     difference.add(np.array([3.0, -4.0]), np.array([3.0, -3.5]))
     difference.add(np.array([0.0]), np.array([0.0]))
-    assert difference.entry() == {"sqnr": pytest.approx(20.0), "largest": 0.5, "magnitude": 4.0}
+    assert difference.sqnr == pytest.approx(20.0)
+    assert (difference.largest, difference.magnitude, difference.equal) == (0.5, 4.0, None)
     same = Difference()
     same.add(np.ones(3), np.ones(3))
-    assert same.entry()["sqnr"] == 300 and decibels(300) == "same"
+    assert same.sqnr == 300 and decibels(300) == "same"
 
 
 @pytest.mark.parametrize("expected, found", [
@@ -255,35 +257,27 @@ def test_values_that_are_not_finite_differ_infinitely(expected, found):
     difference = Difference()
     difference.add(np.array(expected, float), np.array(found, float))
     difference.add(np.ones(2), np.ones(2))
-    assert difference.entry()["sqnr"] is None and difference.entry()["largest"] == np.inf
+    assert difference.sqnr is None and difference.largest == np.inf
 
 
 def test_infinity_differs_not_from_itself():
     difference = Difference()
     difference.add(np.array([-np.inf, 3.0]), np.array([-np.inf, 2.5]))
-    assert difference.entry()["largest"] == 0.5
+    assert difference.largest == 0.5
 
 
 def test_a_program_that_is_no_smaller_is_not_called_smaller(capsys):
-    entry = {"model": "net", "output": "o.pte", "method_pool": 1, "planned": [2], "temp": 3,
-             "missing_operators": [], "checked": "not run"}
     for before, now, words in ((100, 100, "not smaller"), (100, 101, "not smaller"), (100, 42, "42 %")):
-        report.show_text({**entry, "bytes_before": before, "bytes": now})
+        report.show_text(export_report.report(bytes_before=before, bytes=now))
         line = capsys.readouterr().out.splitlines()[0]
         assert line == f"net: {before} B; o.pte: {now} B, {words}"
-
-
-REPORT = {"model": "net", "dtype": "int8", "output": "o.pte", "bytes_before": 2, "bytes": 1,
-          "method_pool": 1, "planned": [2], "temp": 3, "missing_operators": [], "checked": "executed",
-          "samples": 1, "layer_samples": 1, "layers": [], "accuracy": None}
 
 
 @pytest.mark.parametrize("sqnr, is_far, is_rough", [
     (-3.0, True, False), (14.9, True, False), (15.1, False, True), (19.9, False, True),
     (20.1, False, False), (None, True, False)])
 def test_an_output_far_from_pytorch_is_a_warning(capsys, sqnr, is_far, is_rough):
-    outputs = [{"output": 0, "sqnr": sqnr, "largest": 1.0, "magnitude": 1.0}]
-    report.show_text({**REPORT, "outputs": outputs})
+    report.show_text(export_report.report(outputs=[export_report.output_difference(sqnr)]))
     text = capsys.readouterr().out
     assert ("WARNING: output 0 is far from PyTorch's, with an SQNR below 15 dB" in text) == is_far
     assert ("WARNING: output 0 has an SQNR below 20 dB" in text) == is_rough
@@ -291,8 +285,8 @@ def test_an_output_far_from_pytorch_is_a_warning(capsys, sqnr, is_far, is_rough)
 
 
 def test_the_report_names_a_replaced_file_and_advice(capsys):
-    advice = [{"what": f"layer {i} is slow", "remedy": "shrink it"} for i in range(3)]
-    report.show_text({**REPORT, "outputs": [], "replaced": True, "advice": advice})
+    advice = [Advice(f"layer {i} is slow", remedy="shrink it") for i in range(3)]
+    report.show_text(export_report.report(replaced=True, advice=advice))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "net: 2 B; o.pte: 1 B, 50 % (an older file was replaced)"
     assert lines[-2:] == ["Advice: layer 0 is slow; shrink it", "Advice: layer 1 is slow; shrink it"]
@@ -302,8 +296,7 @@ def test_the_report_names_a_replaced_file_and_advice(capsys):
     ("int8", "write the first layer with a low SQNR"),
     ("float32", "is: write the layer that differs with ")])
 def test_the_advice_for_an_output_far_from_pytorch(capsys, dtype, words):
-    outputs = [{"output": 0, "sqnr": None, "largest": 1.0, "magnitude": 1.0}]
-    report.show_text({**REPORT, "outputs": outputs, "dtype": dtype})
+    report.show_text(export_report.report(outputs=[export_report.output_difference(None)], dtype=dtype))
     text = capsys.readouterr().out
     assert words in text and ("--quantize" in text) == (dtype == "int8")
 
@@ -375,15 +368,15 @@ def test_the_function_reports_the_cause():
      "cortex-m4 at 100 MHz: about 5.08 ms (4.7 to 5.4), estimated from 338,369 instructions, "
      "507,600 cycles")])
 def test_time_is_called_an_estimate(capsys, time, words):
-    report._show_time({"core": "cortex-m4", "clock_hz": 100_000_000, **time})
+    report._show_time(timing.Timing("cortex-m4", 100_000_000, **time))
     assert words in capsys.readouterr().out
 
 
 def test_time_is_that_of_a_board_with_the_core():
     program = fixture_store.load("int8_ds_cnn").pte
     found = timing.estimated(program, "cortex-m4")
-    assert found["message"] == "" and found["ms"] == pytest.approx(found["cycles"] / 1e5, rel=1e-3)
-    assert found["min_ms"] < found["ms"] < found["max_ms"]
+    assert found.message == "" and found.ms == pytest.approx(found.cycles / 1e5, rel=1e-3)
+    assert found.min_ms < found.ms < found.max_ms
 
 
 def test_time_without_a_board_is_by_the_sizes_of_the_tensors(capsys, monkeypatch, tmp_path):
@@ -391,8 +384,8 @@ def test_time_without_a_board_is_by_the_sizes_of_the_tensors(capsys, monkeypatch
     counted = timing.estimated(program, "cortex-m0plus")
     monkeypatch.setattr(emulator, "FIRMWARE_DIR", tmp_path)
     found = timing.estimated(program, "cortex-m0plus")
-    assert counted["counted"] and not found["counted"] and found["message"] == ""
-    assert found["min_ms"] < counted["ms"] < found["max_ms"]
+    assert counted.counted and not found.counted and found.message == ""
+    assert found.min_ms < counted.ms < found.max_ms
     report._show_time(found)
     assert "estimated from the sizes of the tensors: " in capsys.readouterr().out
 
@@ -400,12 +393,12 @@ def test_time_without_a_board_is_by_the_sizes_of_the_tensors(capsys, monkeypatch
 @pytest.mark.parametrize("name", ["int8_ds_cnn", "int8_resnet8", "mlp"])
 def test_time_is_with_the_temp_memory_of_the_report(call, name):
     fixture = fixture_store.load(name)
-    temp = pipeline._memory(fixture.pte)["temp"]
+    temp = pipeline._memory(fixture.pte).temp
     found = timing.estimated(fixture.pte, "cortex-m4")
     run = json.loads(call("run", fixture.path, "--board", "mps2-an386", "--temp-size", str(temp),
                           "--json")[1])
-    assert found["instructions"] == pytest.approx(run["instructions"]["execute"], rel=1e-3)
-    assert found["cycles"] == pytest.approx(run["cycles"], rel=1e-3)
+    assert found.instructions == pytest.approx(run["instructions"]["execute"], rel=1e-3)
+    assert found.cycles == pytest.approx(run["cycles"], rel=1e-3)
 
 
 # ---- with torch
@@ -434,7 +427,7 @@ def test_views_of_constants_are_constants(call, torch, tmp_path):
     exported = picotorch.export.export(Transposed(), torch.rand(2, 64))
     exported.save(tmp_path / "o.pte")
     assert sorted(operators(call, tmp_path / "o.pte")) == ["aten::add.out", "aten::mm.out"]
-    assert exported.report["outputs"][0]["sqnr"] > 100
+    assert exported.report.outputs[0].sqnr > 100
 
 
 def test_results_that_would_enlarge_the_program_are_computed_at_run_time(torch):
@@ -464,7 +457,7 @@ def test_functions_that_raise_an_error_for_a_matrix(torch):
 
     inputs = 2 * torch.eye(4) + 0.5, torch.rand(4, 2)
     exported = picotorch.export.export(Equations(), inputs)
-    assert all(output["sqnr"] > 100 for output in exported.report["outputs"])
+    assert all(output.sqnr > 100 for output in exported.report.outputs)
     method = Runtime.get().load_program(exported.buffer).load_method("forward")
     with pytest.raises(Error, match="a matrix is singular"):
         method.execute([np.zeros((4, 4), np.float32), inputs[1].numpy()])
@@ -477,7 +470,7 @@ def test_such_a_function_in_a_branch(torch):
                               lambda a, b: b.sum(0), (a, b))
 
     exported = picotorch.export.export(Branches(), (torch.eye(4) + 0.5, torch.rand(4, 4)))
-    assert exported.report["outputs"][0]["sqnr"] > 100
+    assert exported.report.outputs[0].sqnr > 100
 
 
 @pytest.mark.parametrize("core", picotorch.export.CORES)
@@ -576,9 +569,9 @@ def test_recurrent_cells_and_attention_are_decomposed(torch):
 
     given = [(torch.rand(16, 8), torch.rand(16, 16)) for _ in range(8)]
     exported = picotorch.export.export(Cells(), given[0], quantize=given)
-    kinds = {layer["operator"] for layer in exported.report["layers"] if layer["layer"] == "gru"}
+    kinds = {layer.operator for layer in exported.report.layers if layer.layer == "gru"}
     assert "cortex_m::quantized_linear.out" in kinds and "aten::linear.out" not in kinds
-    assert exported.report["outputs"][0]["sqnr"] > 25
+    assert exported.report.outputs[0].sqnr > 25
 
 
 def test_an_exported_program(call, torch, network, tmp_path):
@@ -661,7 +654,7 @@ def test_regions_are_of_a_contiguous_image(torch):
     boxes = torch.tensor([[0.0, 1, 1, 5, 5], [0, 0, 2, 3, 5]])
     given = [(torch.rand(1, 3, 8, 8), boxes) for _ in range(4)]
     exported = picotorch.export.export(Regions(), given[0], quantize=given)
-    assert exported.report["outputs"][0]["sqnr"] > 25
+    assert exported.report.outputs[0].sqnr > 25
 
 
 def test_images_channels_last_are_made_contiguous(torch):
@@ -687,8 +680,8 @@ def test_images_channels_last_are_made_contiguous(torch):
     boxes = torch.tensor([[0.0, 1, 1, 5, 5], [0, 0, 2, 3, 5]])
     given = torch.rand(1, 3, 6, 6).to(memory_format=torch.channels_last), boxes
     exported = picotorch.export.export(Images().to(memory_format=torch.channels_last), given)
-    assert len(exported.report["outputs"]) == 10
-    assert all(output["sqnr"] > 100 for output in exported.report["outputs"])
+    assert len(exported.report.outputs) == 10
+    assert all(output.sqnr > 100 for output in exported.report.outputs)
 
 
 def test_views_are_not_made_contiguous_twice(torch, call, tmp_path):
@@ -707,7 +700,7 @@ def test_views_are_not_made_contiguous_twice(torch, call, tmp_path):
     given = torch.eye(6)[None] + torch.rand(1, 6, 6) / 9
     for is_inverted in (False, True):
         exported = picotorch.export.export(Views(is_inverted), given)
-        assert all(output["sqnr"] > 100 for output in exported.report["outputs"])
+        assert all(output.sqnr > 100 for output in exported.report.outputs)
         (tmp_path / "out.pte").write_bytes(exported.buffer)
         found = operators(call, tmp_path / "out.pte")
         assert any("clone" in name for name in found) == is_inverted
@@ -728,7 +721,7 @@ def test_a_layer_copies_its_new_state_to_a_buffer(torch, fuse_rnn):
             return y
 
     exported = picotorch.export.export(Recurrent(), torch.rand(1, 5, 4), fuse_rnn=fuse_rnn)
-    assert exported.report["outputs"][0]["sqnr"] > 100
+    assert exported.report.outputs[0].sqnr > 100
 
 
 @pytest.mark.parametrize("function", ["max", "sort", "topk"])
@@ -737,8 +730,8 @@ def test_forward_returns_the_named_results_of_a_function(torch, function):
         def forward(self, x):
             return getattr(torch, function)(x, 1)
 
-    outputs = picotorch.export.export(Named(), torch.rand(3, 4)).report["outputs"]
-    assert [output["largest"] for output in outputs] == [0, 0]
+    outputs = picotorch.export.export(Named(), torch.rand(3, 4)).report.outputs
+    assert [output.largest for output in outputs] == [0, 0]
 
 
 def test_functions_of_matrices_are_decomposed(torch):
@@ -754,8 +747,8 @@ def test_functions_of_matrices_are_decomposed(torch):
     torch.manual_seed(0)
     tall = torch.randn(2, 4, 3)
     given = tall @ tall.mT + torch.eye(4), torch.randn(2, 4, 2), tall
-    outputs = picotorch.export.export(Matrices(), given).report["outputs"]
-    assert len(outputs) == 9 and all(output["sqnr"] > 100 for output in outputs)
+    outputs = picotorch.export.export(Matrices(), given).report.outputs
+    assert len(outputs) == 9 and all(output.sqnr > 100 for output in outputs)
 
 
 @pytest.mark.parametrize("options", [{}, {"fuse_rnn": True}])
@@ -774,7 +767,7 @@ def test_attention_behind_a_recurrent_layer_is_int8(torch, options):
     torch.manual_seed(0)
     given = [(torch.randn(2, 3, 4),) for _ in range(4)]
     exported = picotorch.export.export(Attention(), given[0], quantize=given, **options)
-    assert exported.report["outputs"][0]["sqnr"] > 25
+    assert exported.report.outputs[0].sqnr > 25
 
 
 @pytest.mark.parametrize("is_first", [False, True])
@@ -793,7 +786,7 @@ def test_values_that_softmax_uses_are_not_clamped(torch, is_first):
     torch.manual_seed(0)
     given = [(torch.randn(2, 8),) for _ in range(4)]
     exported = picotorch.export.export(Joint(), given[0], quantize=given)
-    assert exported.report["outputs"][0]["sqnr"] > 25
+    assert exported.report.outputs[0].sqnr > 25
 
 
 def test_a_buffer_of_five_dims_stays_contiguous(torch):
@@ -810,7 +803,7 @@ def test_a_buffer_of_five_dims_stays_contiguous(torch):
 
     x = torch.rand(1, 3, 6, 6)
     exported = picotorch.export.export(Detector(), x, quantize=[(x,)])
-    assert exported.report["outputs"][0]["sqnr"] > 25
+    assert exported.report.outputs[0].sqnr > 25
 
 
 @pytest.mark.parametrize("is_int8", [False, True])
@@ -843,7 +836,7 @@ def test_function_and_command_write_the_same_program(call, torch, network, image
     exported = picotorch.export.export(*space["convolutions"](), quantize=given, evaluate=images,
                                        tell=told.append)
     assert exported.buffer == (tmp_path / "o.pte").read_bytes()
-    assert exported.report["accuracy"] is not None and told
+    assert exported.report.accuracy is not None and told
     assert repr(exported) == f"<Exported int8, {len(exported.buffer)}B>"
 
 

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[e
 pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
 
 from picotorch.export import completing, pipeline, report  # noqa: E402
+from support.export_report import UNTIMED, layer_difference  # noqa: E402
 from support.torch_net import Net  # noqa: E402
 from torch import nn  # noqa: E402
 
@@ -104,7 +105,7 @@ OTHERS = {  # module, samples, words of the warning
 def nothing_is_measured(monkeypatch):
     """Measure nothing: warnings on layers need no emulated board and no float32 program."""
     monkeypatch.setattr(pipeline, "_in_float", lambda *arguments: None)
-    monkeypatch.setattr(completing.timing, "estimated", lambda program, core: None)
+    monkeypatch.setattr(completing.timing, "estimated", lambda program, core: UNTIMED)
 
 
 def report_of(module, x, **options):
@@ -114,14 +115,14 @@ def report_of(module, x, **options):
 
 
 def of_layers(entry):
-    return [text for text in entry["warnings"] if text.startswith("layers ")]
+    return [text for text in entry.warnings if text.startswith("layers ")]
 
 
 def check_remedy(module, x, warnings):
     kept = [name for text in warnings for name in re.findall(r"--keep-float (\S+?)(?:,|$| )", text)]
     assert kept, warnings
     after = report_of(module, x, keep_float=dict.fromkeys(kept))
-    poor = [layer for layer in after["layers"] if layer["sqnr"] is None or layer["sqnr"] < 10]
+    poor = [layer for layer in after.layers if layer.sqnr is None or layer.sqnr < 10]
     assert not poor and not of_layers(after), (warnings, kept, poor)
 
 
@@ -164,8 +165,6 @@ def test_calibration_that_did_not_reach_the_values(count, is_same, words):
 
 
 def test_an_undetermined_cause_is_reported():
-    layer = {"layer": "a", "value": "a", "operator": "o", "dtype": "int8", "sqnr": 1.0,
-             "fake_sqnr": 1.0, "largest": 1.0, "magnitude": 1.0}
-    (one,) = report.layer_warnings([layer], lambda below, poor: {})
+    (one,) = report.layer_warnings([layer_difference(1.0, 1.0, "a")], lambda below, poor: {})
     assert report.warning(one).endswith(
         "a (1.0 dB): the cause was not determined; export it without --quantize")

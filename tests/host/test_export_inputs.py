@@ -33,7 +33,7 @@ def test_inputs_of_any_strides(torch, array, is_torch):
         value = torch.tensor(3.0).expand(1, 1, 8, 8) if is_expanded else torch.from_numpy(value)
     module = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.ReLU())
     report = picotorch.export.export(module, (value,), evaluate=[value, value]).report
-    assert report["checked"] == "executed" and report["outputs"][0]["sqnr"] > 100
+    assert report.checked == "executed" and report.outputs[0].sqnr > 100
 
 
 def test_one_tensor_for_two_arguments_is_two_inputs(torch):
@@ -45,7 +45,7 @@ def test_one_tensor_for_two_arguments_is_two_inputs(torch):
     state = torch.zeros(1, 4)
     report = picotorch.export.export(Step(), (state, state),
                                      evaluate=[(torch.rand(1, 4), torch.rand(1, 4))]).report
-    assert report["outputs"][0]["sqnr"] > 100
+    assert report.outputs[0].sqnr > 100
 
 
 @pytest.mark.parametrize("kept", ["parameter", "buffer", "constant"])
@@ -66,7 +66,7 @@ def test_weights_of_any_strides(torch, kept):
             return torch.nn.functional.conv2d(x, self.weights)
 
     report = picotorch.export.export(Kept(), torch.rand(1, 1, 8, 8)).report
-    assert report["outputs"][0]["sqnr"] > 100
+    assert report.outputs[0].sqnr > 100
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float16", "bfloat16"])
@@ -75,8 +75,8 @@ def test_the_dtype_of_the_module_is_reported(torch, dtype):
     given = torch.rand(2, 6).to(getattr(torch, dtype))
     module = torch.nn.Linear(6, 2).to(given.dtype)
     report = picotorch.export.export(module, given, evaluate=[given, given]).report
-    assert report["dtype"] == dtype and {layer["dtype"] for layer in report["layers"]} == {dtype}
-    assert report["outputs"][0]["sqnr"] > 40
+    assert report.dtype == dtype and {layer.dtype for layer in report.layers} == {dtype}
+    assert report.outputs[0].sqnr > 40
     with pytest.raises(Error, match=f"NotSupported.*has {dtype}; export module.float()"):
         picotorch.export.export(module, given, quantize=[given])
 
@@ -87,7 +87,7 @@ def test_several_dtypes_are_reported(torch):
             return x.double() + 1, y * 2
 
     report = picotorch.export.export(Mixed(), (torch.rand(3), torch.rand(3).bfloat16())).report
-    assert report["dtype"] == "bfloat16, float32, float64"
+    assert report.dtype == "bfloat16, float32, float64"
 
 
 _SIZED_BY_DATA = {
@@ -111,7 +111,7 @@ def test_sizes_that_depend_on_the_data(torch, function):
     """torch.export alone fails with "Could not guard on data-dependent expression"."""
     x = torch.tensor([[1.0, -2, 3, 0, 1], [2, 2, -1, -1, 5]])
     report = picotorch.export.export(_module(torch, function), x).report
-    assert report["checked"] == "executed" and report["outputs"][0]["largest"] == 0
+    assert report.checked == "executed" and report.outputs[0].largest == 0
 
 
 def test_sizes_without_a_bound(torch):
@@ -142,9 +142,9 @@ def test_warnings_of_samples_are_reported(torch):
     module = torch.nn.Linear(6, 2)
     for options in ({"quantize": {"in0": images}}, {"evaluate": {"in0": images}}):
         report = picotorch.export.export(module, torch.rand(1, 6), **options).report
-        found = [one for one in report["warnings"] if one.startswith("samples: ")]
+        found = [one for one in report.warnings if one.startswith("samples: ")]
         assert len(found) == 1 and "raw pixels" in found[0]
-    assert picotorch.export.export(module, torch.rand(1, 6)).report["warnings"] == []
+    assert picotorch.export.export(module, torch.rand(1, 6)).report.warnings == []
 
 
 def _named(torch, kind, name):
@@ -193,4 +193,4 @@ def test_other_names_are_exported(torch, monkeypatch, name, kind, is_int8):
     x = torch.randn(8, 2, 4)
     report = picotorch.export.export(_named(torch, kind, name), x[0],
                                      quantize={"in0": x.numpy()} if is_int8 else None).report
-    assert report["outputs"][0]["sqnr"] > (25 if is_int8 else 100)
+    assert report.outputs[0].sqnr > (25 if is_int8 else 100)

@@ -198,7 +198,7 @@ def test_a_state_in_int8_follows_pytorch(torch, make):
                 found.add(want.numpy(), have)
             else:
                 np.testing.assert_array_equal(want.numpy(), have)
-    assert found.entry()["sqnr"] > 20
+    assert found.sqnr > 20
     assert exported.verdict == "good"
 
 

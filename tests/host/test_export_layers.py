@@ -260,17 +260,17 @@ def exported(name):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_int8_is_near_pytorch(name):
     report = exported(name).report
-    assert report["checked"] == "executed"
-    assert min(output["sqnr"] for output in report["outputs"]) > MIN_SQNR
+    assert report.checked == "executed"
+    assert min(output.sqnr for output in report.outputs) > MIN_SQNR
 
 
 @pytest.mark.parametrize("name", [name for name in NETWORKS if name.endswith(("norm", "norms"))
                                   and name != "instance_norm" and name != "group_norm"]
                          + ["pre_activation", "batch_norm_of_sequences"])
 def test_batch_norms_are_part_of_int8_layers(name):
-    layers = exported(name).report["layers"]
-    assert {layer["dtype"] for layer in layers} == {"int8"}
-    linear = [layer for layer in layers if "linear" in layer["operator"]]
+    layers = exported(name).report.layers
+    assert {layer.dtype for layer in layers} == {"int8"}
+    linear = [layer for layer in layers if "linear" in layer.operator]
     assert len(layers) == len(linear) or not linear
 
 
@@ -282,7 +282,7 @@ def test_batch_norms_change_no_layer_that_others_take(name, dtype):
     samples = [(torch.randn(sizes),) for _ in range(6)]
     report = picotorch.export.export(make(), samples[0],
                                      quantize=samples if dtype == "int8" else None).report
-    assert report["outputs"][0]["sqnr"] > (MIN_SQNR if dtype == "int8" else 100)
+    assert report.outputs[0].sqnr > (MIN_SQNR if dtype == "int8" else 100)
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -291,7 +291,7 @@ def test_changes_in_place_are_seen_by_all(name):
     make, sizes = CHANGES[name]
     samples = [(torch.randn(sizes),) for _ in range(6)]
     report = picotorch.export.export(make(), samples[0], quantize=samples).report
-    assert report["outputs"][0]["sqnr"] > MIN_SQNR
+    assert report.outputs[0].sqnr > MIN_SQNR
 
 
 def test_decomposed_batch_norms_are_part_of_int8_layers():
@@ -309,7 +309,7 @@ def test_weights_of_alike_names_stay_apart():
     torch.manual_seed(0)
     samples = [(torch.randn(SEQUENCE),) for _ in range(6)]
     report = picotorch.export.export(alike_names(), samples[0], quantize=samples).report
-    assert report["outputs"][0]["sqnr"] > MIN_SQNR
+    assert report.outputs[0].sqnr > MIN_SQNR
 
 
 def test_export_leaves_the_mode_of_the_module():
@@ -339,7 +339,7 @@ def test_export_leaves_buffers_and_compares_from_their_values():
     module = Counting()
     report = picotorch.export.export(module, torch.rand(1, 4)).report
     assert module.count.item() == 0 and not module.last.any()
-    assert report["outputs"][0]["sqnr"] > 100
+    assert report.outputs[0].sqnr > 100
 
 
 def test_torchscript_is_compared_from_the_values_of_its_buffers(call, tmp_path):
@@ -357,7 +357,7 @@ def test_equal_batch_norms_are_no_recurrent_layer():
         for layer in (nn.BatchNorm2d(4), nn.ReLU6(), nn.Conv2d(4, 4, 3), nn.ReLU())))
     samples = [(torch.rand(IMAGE),) for _ in range(6)]
     report = picotorch.export.export(module.eval(), samples[0], quantize=samples).report
-    assert "recurrent" not in str(report["advice"])
+    assert "recurrent" not in str(report.advice)
 
 
 class Operands(nn.Module):
@@ -410,8 +410,8 @@ def test_an_operand_may_be_a_constant(name, monkeypatch):
     operator, size, sides = OPERANDS[name]
     module, samples = Operands(operator, size, sides), [(torch.randn(size),) for _ in range(8)]
     report = picotorch.export.export(module.eval(), samples[0], quantize=samples).report
-    assert report["layers"][0]["dtype"] == "int8"
-    assert min(output["sqnr"] for output in report["outputs"]) > MIN_SQNR, report["outputs"]
+    assert report.layers[0].dtype == "int8"
+    assert min(output.sqnr for output in report.outputs) > MIN_SQNR, report.outputs
 
 
 def audio():
@@ -436,8 +436,8 @@ def test_conv1d_is_int8_and_runs_on_a_board(call, tmp_path):
     torch.manual_seed(0)
     samples = [torch.randn(1, 1, 128) for _ in range(16)]
     exported = picotorch.export.export(audio()[0], (samples[0],), quantize=[(one,) for one in samples])
-    assert {layer["dtype"] for layer in exported.report["layers"]} == {"int8"}
-    assert exported.report["outputs"][0]["sqnr"] > 35
+    assert {layer.dtype for layer in exported.report.layers} == {"int8"}
+    assert exported.report.outputs[0].sqnr > 35
     exported.save(tmp_path / "model.pte")
     assert call("parity", tmp_path / "model.pte", "--board", "mps2-an386")[0] == 0
 
@@ -466,7 +466,7 @@ def test_random_values_are_no_constants():
     module = Net(lambda m, x: m[0](x) + torch.rand_like(torch.zeros(1, 4)), nn.Linear(4, 4))
     samples = [(torch.rand(1, 4),) for _ in range(6)]
     report = picotorch.export.export(module, samples[0], quantize=samples).report
-    assert "aten::rand_like.out" in {layer["operator"] for layer in report["layers"]}
+    assert "aten::rand_like.out" in {layer.operator for layer in report.layers}
 
 
 def test_int8_leaves_the_module_as_it_was():

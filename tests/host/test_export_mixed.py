@@ -63,11 +63,11 @@ def exported(name, **options):
 
 
 def worst(report):
-    return min(output["sqnr"] for output in report["outputs"])
+    return min(output.sqnr for output in report.outputs)
 
 
 def chosen(report):
-    return [one["layer"] for one in report["mixed"]["layers"] if one["is_chosen"]]
+    return [one.layer for one in report.mixed.layers if one.is_chosen]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -75,10 +75,10 @@ def chosen(report):
 def test_outputs_reach_the_sqnr_with_some_layers_in_float(name, more):
     in_int8 = worst(exported(name).report)
     found = exported(name, mixed=in_int8 + more)
-    report, entry = found.report, found.report["mixed"]
-    assert entry["reached"] and entry["int8"] == in_int8
-    assert entry["found"] == worst(report) >= in_int8 + more
-    assert 0 < len(chosen(report)) <= len(entry["layers"])
+    report, entry = found.report, found.report.mixed
+    assert entry.reached and entry.int8 == in_int8
+    assert entry.found == worst(report) >= in_int8 + more
+    assert 0 < len(chosen(report)) <= len(entry.layers)
     again = exported(name, keep_float=chosen(report))
     assert again.buffer == found.buffer
 
@@ -91,14 +91,14 @@ def test_the_layers_around_an_outlier_are_chosen():
 def test_no_layer_is_in_float_where_int8_is_enough():
     found = exported("joined", mixed=1)
     assert found.buffer == exported("joined").buffer
-    entry = found.report["mixed"]
-    assert entry["reached"] and not chosen(found.report) and entry["cycles"] == entry["int8_cycles"]
+    entry = found.report.mixed
+    assert entry.reached and not chosen(found.report) and entry.cycles == entry.int8_cycles
 
 
 def test_less_costs_less():
     in_int8 = worst(exported("outlier").report)
-    few, many = (exported("outlier", mixed=in_int8 + more).report["mixed"] for more in (2, 60))
-    assert few["cycles"] < many["cycles"]
+    few, many = (exported("outlier", mixed=in_int8 + more).report.mixed for more in (2, 60))
+    assert few.cycles < many.cycles
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -119,18 +119,18 @@ def test_the_search_predicts_the_rounding_of_the_export(name):
 
 
 def test_gains_are_of_one_layer_alone():
-    entry = exported("outlier", mixed=1).report["mixed"]
-    gains = {one["layer"]: one["gain"] for one in entry["layers"]}
+    entry = exported("outlier", mixed=1).report.mixed
+    gains = {one.layer: one.gain for one in entry.layers}
     alone = exported("outlier", keep_float=["2"]).report
-    assert entry["int8"] + gains["2"] == pytest.approx(worst(alone), abs=0.5)
-    assert [one["gain"] for one in entry["layers"]] == sorted(gains.values(), reverse=True)
+    assert entry.int8 + gains["2"] == pytest.approx(worst(alone), abs=0.5)
+    assert [one.gain for one in entry.layers] == sorted(gains.values(), reverse=True)
 
 
 def test_a_goal_out_of_reach_is_reported():
     found = exported("cell", mixed=280)
-    entry = found.report["mixed"]
-    assert not entry["reached"] and len(chosen(found.report)) == len(entry["layers"])
-    assert entry["found"] == worst(found.report) > 100
+    entry = found.report.mixed
+    assert not entry.reached and len(chosen(found.report)) == len(entry.layers)
+    assert entry.found == worst(found.report) > 100
 
 
 def test_all_layers_in_float_round_nothing():
@@ -142,7 +142,7 @@ def test_all_layers_in_float_round_nothing():
     report = picotorch.export.export(module, samples[0], quantize=samples,
                                      keep_float=["0", "2", "5"]).report
     assert worst(report) > 100
-    assert not [layer for layer in report["layers"] if layer["dtype"] == "int8"]
+    assert not [layer for layer in report.layers if layer.dtype == "int8"]
 
 
 def test_integers_have_no_sqnr():

@@ -50,10 +50,10 @@ def test_each_convolution_over_sequences_is_exported_once(name, has_relu, is_res
     torch.manual_seed(0)
     module = Net(forward, nn.Conv1d(4, 8, 1), nn.Conv1d(8, 8, 3))
     report = exported(module, [(torch.randn(1, 4, 32),) for _ in range(4)]).report
-    layers = [layer for layer in report["layers"] if "conv" in layer["operator"]]
-    assert [layer["operator"] for layer in layers] == ["cortex_m::quantized_conv2d.out"] * 2
-    assert "aten::clamp.out" not in {layer["operator"] for layer in report["layers"]}
-    assert min(output["sqnr"] for output in report["outputs"]) > MIN_SQNR
+    layers = [layer for layer in report.layers if "conv" in layer.operator]
+    assert [layer.operator for layer in layers] == ["cortex_m::quantized_conv2d.out"] * 2
+    assert "aten::clamp.out" not in {layer.operator for layer in report.layers}
+    assert min(output.sqnr for output in report.outputs) > MIN_SQNR
 
 
 # ---- operators on stored integers
@@ -238,5 +238,5 @@ def test_an_element_that_where_does_not_select_costs_no_precision(name):
     torch.manual_seed(0)
     module, samples = Net(forward, nn.Linear(6, 8), nn.Linear(6, 8)), [(torch.randn(4, 6),)
                                                                       for _ in range(8)]
-    outputs = exported(module, samples).report["outputs"]
-    assert min(output["sqnr"] for output in outputs) > MIN_SQNR
+    outputs = exported(module, samples).report.outputs
+    assert min(output.sqnr for output in outputs) > MIN_SQNR

@@ -462,10 +462,10 @@ def exported(make):
 @pytest.mark.parametrize("make", PEOPLE, ids=lambda make: make.__name__)
 def test_int8_is_as_near_pytorch_as_fake_quantization(make):
     found = exported(make)
-    assert found["checked"] == "executed"
-    below, _ = report.poor_layers(found["layers"])
+    assert found.checked == "executed"
+    below, _ = report.poor_layers(found.layers)
     assert not below
-    assert all(output["sqnr"] > MIN_SQNR for output in found["outputs"])
+    assert all(output.sqnr > MIN_SQNR for output in found.outputs)
 
 
 def flow_refuses(node, dialect_pass):
@@ -480,9 +480,9 @@ def test_layers_that_the_quantizer_rejects_compute_in_float(monkeypatch):
     torch.manual_seed(0)
     found = exported_module(Net(lambda m, x: m[1](m[0](x) * m[0](x)) * x, nn.Linear(8, 8),
                                 nn.Linear(8, 8)), (1, 8))
-    assert {layer["dtype"] for layer in found["layers"] if "mul" in layer["operator"]} == {"float32"}
-    assert {layer["dtype"] for layer in found["layers"] if "linear" in layer["operator"]} == {"int8"}
-    assert found["outputs"][0]["sqnr"] > MIN_SQNR
+    assert {layer.dtype for layer in found.layers if "mul" in layer.operator} == {"float32"}
+    assert {layer.dtype for layer in found.layers if "linear" in layer.operator} == {"int8"}
+    assert found.outputs[0].sqnr > MIN_SQNR
 
 
 def sum_of_pools(m, x):
@@ -541,8 +541,8 @@ LAYERS = {
 def test_layers_are_int8(name):
     torch.manual_seed(0)
     found = exported_module(*LAYERS[name]())
-    assert {layer["dtype"] for layer in found["layers"]} == {"int8"}
-    assert found["outputs"][0]["sqnr"] > 25
+    assert {layer.dtype for layer in found.layers} == {"int8"}
+    assert found.outputs[0].sqnr > 25
 
 
 def residual(m, x):
@@ -570,9 +570,9 @@ def test_layers_without_a_batch_follow_one_another(name):
     torch.manual_seed(0)
     module, sizes = BATCHLESS[name]()
     found = exported_module(module, sizes)
-    operators = [layer["operator"] for layer in found["layers"]]
+    operators = [layer.operator for layer in found.layers]
     assert name == "squeeze_of_nothing" or "aten::squeeze_copy.dims_out" not in operators[:-2]
-    assert found["outputs"][0]["sqnr"] > 30
+    assert found.outputs[0].sqnr > 30
 
 
 # Arguments of max pools with ceil_mode over 9 elements: windows that end with the picture, that extend
@@ -589,10 +589,10 @@ def test_max_pools_with_ceil_mode_have_an_int8_kernel(rank, batch, arguments):
     convolution, pool = ((nn.Conv1d, nn.MaxPool1d), (nn.Conv2d, nn.MaxPool2d))[rank - 1]
     found = exported_module(nn.Sequential(convolution(3, 4, 1), pool(*arguments, ceil_mode=True)),
                             (*batch, 3, *rank * [9]))
-    operators = {layer["operator"] for layer in found["layers"]}
+    operators = {layer.operator for layer in found.layers}
     assert "cortex_m::quantized_max_pool2d.out" in operators
     assert "aten::max_pool2d_with_indices.out" not in operators
-    assert found["outputs"][0]["sqnr"] > 30
+    assert found.outputs[0].sqnr > 30
 
 
 def test_advice_on_a_max_pool_that_computes_indices_for_nothing():
@@ -601,8 +601,8 @@ def test_advice_on_a_max_pool_that_computes_indices_for_nothing():
     for module, is_advised in ((nn.MaxPool2d(2), False), (nn.MaxPool2d(2, dilation=2), True)):
         found = exported_module(nn.Sequential(nn.Conv2d(16, 64, 3), nn.Conv2d(64, 32, 3), module),
                                 (1, 16, 16, 16))
-        assert any("indices" in one["what"] for one in found["advice"]) == is_advised
-        assert found["outputs"][0]["sqnr"] > 30
+        assert any("indices" in one.what for one in found.advice) == is_advised
+        assert found.outputs[0].sqnr > 30
 
 
 # Operators between two convolutions, whose results an edge program marks as contiguous
@@ -621,8 +621,8 @@ def test_a_convolution_behind_an_operator_in_float_is_int8(name):
     torch.manual_seed(0)
     found = exported_module(Net(lambda m, x: m[1](CONTIGUOUS[name](m[0](x))), nn.Conv2d(3, 4, 1),
                                 nn.Conv2d(4, 3, 1)), (1, 3, 8, 8))
-    assert found["int8"]["macs"] == found["int8"]["all_macs"]
-    assert found["outputs"][0]["sqnr"] > 30
+    assert found.int8.macs == found.int8.all_macs
+    assert found.outputs[0].sqnr > 30
 
 
 def test_a_convolution_behind_an_average_that_is_kept_in_float_is_int8():
@@ -630,7 +630,7 @@ def test_a_convolution_behind_an_average_that_is_kept_in_float_is_int8():
     module = nn.Sequential(nn.Conv2d(3, 4, 1), nn.AvgPool2d(2), nn.Conv2d(4, 3, 1)).eval()
     samples = [(torch.randn(1, 3, 8, 8),) for _ in range(SAMPLES)]
     found = picotorch.export.export(module, samples[0], quantize=samples, keep_float="1").report
-    assert {layer["operator"]: layer["dtype"] for layer in found["layers"]} == {
+    assert {layer.operator: layer.dtype for layer in found.layers} == {
         "cortex_m::quantized_conv2d.out": "int8", "aten::avg_pool2d.out": "float32"}
 
 
@@ -664,8 +664,8 @@ FLOAT_LAYERS = {
 def test_a_layer_without_an_int8_kernel_rejects_no_module(name):
     torch.manual_seed(0)
     found = exported_module(*FLOAT_LAYERS[name]())
-    assert found["checked"] == "executed" and found["int8"]["layers"] > 0
-    assert found["outputs"][0]["sqnr"] > 25
+    assert found.checked == "executed" and found.int8.layers > 0
+    assert found.outputs[0].sqnr > 25
 
 
 # {name: function of integers}
@@ -684,9 +684,9 @@ def test_operators_on_integers_compute_as_pytorch_beside_int8_layers(name):
     torch.manual_seed(0)
     net = Net(lambda m, x, i: (m[0](x), ON_INTEGERS[name](i)), nn.Linear(8, 8))
     found = exported_module(net, lambda: (torch.randn(1, 8), torch.arange(24).view(1, 24)))
-    assert found["int8"]["macs"] == found["int8"]["all_macs"] > 0
-    assert found["verdict"] == "good"
-    assert all(one["sqnr"] is None or one["sqnr"] > 25 for one in found["outputs"])
+    assert found.int8.macs == found.int8.all_macs > 0
+    assert found.verdict == "good"
+    assert all(one.sqnr is None or one.sqnr > 25 for one in found.outputs)
 
 
 # Functions of a tensor that change a part of it in place
@@ -709,7 +709,7 @@ def test_a_change_of_a_part_is_in_the_whole(name):
 
     torch.manual_seed(0)
     found = exported_module(Net(forward, nn.Linear(8, 3)), (1, 8))
-    assert all(one["sqnr"] > 25 for one in found["outputs"])
+    assert all(one.sqnr > 25 for one in found.outputs)
 
 
 def test_a_layer_that_the_twin_refuses_in_float_too_is_named_with_a_remedy():
@@ -740,8 +740,8 @@ def test_layers_under_no_grad_are_int8(forward):
     net = Net(forward, nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 3))
     net.layers.gain = nn.Parameter(torch.rand(8) + 1)
     found = exported_module(net, (1, 8))
-    assert found["int8"]["macs"] == found["int8"]["all_macs"] > 0
-    assert found["outputs"][0]["sqnr"] > 30
+    assert found.int8.macs == found.int8.all_macs > 0
+    assert found.outputs[0].sqnr > 30
 
 
 @pytest.mark.parametrize("forward", [
@@ -794,10 +794,10 @@ def test_constants_keep_their_values(name):
     forward, sizes = CONSTANTS[name]
     torch.manual_seed(0)
     found = exported_module(Constants(forward), sizes)
-    assert found["outputs"][0]["sqnr"] > 25
+    assert found.outputs[0].sqnr > 25
 
 
 def test_a_constant_that_is_changed_leaves_the_others_folded():
     torch.manual_seed(0)
     found = exported_module(Constants(CONSTANTS["changed_in_place"][0]), (1, 8))
-    assert {layer["dtype"] for layer in found["layers"] if "linear" in layer["operator"]} == {"int8"}
+    assert {layer.dtype for layer in found.layers if "linear" in layer.operator} == {"int8"}

@@ -120,16 +120,16 @@ def test_all_steps_need_one_instruction_and_little_memory():
     assert calls(fused.buffer) == ["picotorch::gru.out"]
     assert len(calls(steps.buffer)) > 600
     assert len(fused.buffer) < 22_000 and len(steps.buffer) > 150_000
-    assert fused.report["planned"][0] < 3500 and fused.report["temp"] == 2 * 3 * 32 * 4
-    assert fused.report["advice"] == []
-    assert "--fuse-rnn" in steps.report["advice"][0]["remedy"]
+    assert fused.report.planned[0] < 3500 and fused.report.temp == 2 * 3 * 32 * 4
+    assert fused.report.advice == []
+    assert "--fuse-rnn" in steps.report.advice[0].remedy
 
 
 def test_the_report_names_the_layer():
     module, inputs = made("lstm")
-    layer = picotorch.export.export(module, inputs, fuse_rnn=True).report["layers"][0]
-    assert layer["layer"] == "layer" and layer["operator"] == "picotorch::lstm.out"
-    assert layer["sqnr"] > 100
+    layer = picotorch.export.export(module, inputs, fuse_rnn=True).report.layers[0]
+    assert layer.layer == "layer" and layer.operator == "picotorch::lstm.out"
+    assert layer.sqnr > 100
 
 
 @pytest.mark.parametrize("name", [name for name in NETWORKS if NETWORKS[name][-1]])
@@ -138,9 +138,9 @@ def test_int8_weights_are_near_pytorch(name):
     samples = [tuple(torch.randn(one.shape) for one in inputs) for _ in range(6)]
     exported = picotorch.export.export(module, inputs, quantize=samples, fuse_rnn=True)
     assert len(fused_calls(exported.buffer)) == NETWORKS[name][-1]
-    assert min(output["sqnr"] for output in exported.report["outputs"]) > 25
-    layers = [one for one in exported.report["layers"] if one["operator"].startswith("picotorch::")]
-    assert layers and all(25 < one["sqnr"] < 70 for one in layers)
+    assert min(output.sqnr for output in exported.report.outputs) > 25
+    layers = [one for one in exported.report.layers if one.operator.startswith("picotorch::")]
+    assert layers and all(25 < one.sqnr < 70 for one in layers)
 
 
 def test_int8_weights_need_a_quarter_of_the_bytes():
@@ -160,7 +160,7 @@ def test_weights_that_forward_computes_stay_float32():
     module = Net(all_outputs, layer)
     exported = picotorch.export.export(module, inputs[0], quantize=inputs, fuse_rnn=True)
     assert fused_calls(exported.buffer) == ["picotorch::gru.out"]
-    assert min(output["sqnr"] for output in exported.report["outputs"]) > 25
+    assert min(output.sqnr for output in exported.report.outputs) > 25
 
 
 def test_batch_norms_before_a_fused_layer_are_part_of_convolutions():

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from picotorch.cli import export as commands
 from picotorch.export import pipeline, report
-from picotorch.measure import advising, by_size
+from picotorch.export.result import Float32
+from picotorch.measure import advice, advising, by_size, timing
 from support import fixture_store, html_page
+from support.export_report import UNTIMED, checked, layer_difference, output_difference
 
 
 @pytest.fixture(scope="module")
@@ -72,10 +74,10 @@ def _exported(torch, function, sizes, **options):
 @pytest.mark.parametrize("name", SEVERAL_OUTPUTS)
 def test_each_output_of_an_operator_is_compared_with_its_own_value(torch, name):
     report = _exported(torch, SEVERAL_OUTPUTS[name], (2, 4, 4)).report
-    layers = report["layers"]
+    layers = report.layers
     assert len(layers) > 1, "nothing is compared but the first layer"
-    assert all(layer["sqnr"] is not None and layer["sqnr"] > 100 for layer in layers), layers
-    assert len({layer["value"] for layer in layers}) == len(layers)
+    assert all(layer.sqnr is not None and layer.sqnr > 100 for layer in layers), layers
+    assert len({layer.value for layer in layers}) == len(layers)
 
 
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
@@ -87,27 +89,22 @@ def test_the_states_of_recurrent_layers_are_compared_with_states(torch, kind, fu
         output, states = layer(x)
         return [output, *(states if kind == "LSTM" else [states])]
 
-    layers = _exported(torch, function, (2, 4, 4), fuse_rnn=fuse_rnn).report["layers"]
-    assert len(layers) > 2 and all(layer["sqnr"] > 100 for layer in layers), layers
+    layers = _exported(torch, function, (2, 4, 4), fuse_rnn=fuse_rnn).report.layers
+    assert len(layers) > 2 and all(layer.sqnr > 100 for layer in layers), layers
 
 
 @pytest.mark.parametrize("name", ["unbind", "split", "aminmax", "std_mean", "topk", "swapped"])
 def test_int8_stays_near_to_plain_fake_quantization(torch, name):
-    layers = _exported(torch, SEVERAL_OUTPUTS[name], (2, 4, 4), is_int8=True).report["layers"]
+    layers = _exported(torch, SEVERAL_OUTPUTS[name], (2, 4, 4), is_int8=True).report.layers
     assert len(layers) > 1
     for layer in layers:
-        assert layer["sqnr"] > 30 and abs(layer["sqnr"] - layer["fake_sqnr"]) < 1, layer
+        assert layer.sqnr > 30 and abs(layer.sqnr - layer.fake_sqnr) < 1, layer
 
 
 def test_float32_has_no_fake_quantization(torch):
-    layers = _exported(torch, SEVERAL_OUTPUTS["split"], (2, 4, 4)).report["layers"]
-    assert {layer["fake_sqnr"] for layer in layers} == {None}
-    assert np.isfinite([layer["sqnr"] for layer in layers]).all()
-
-
-def _layer(sqnr, fake_sqnr, name="softmax", dtype="int8"):
-    return {"layer": name, "value": name, "operator": "o", "dtype": dtype, "sqnr": sqnr,
-            "fake_sqnr": fake_sqnr, "largest": 1.0, "magnitude": 1.0}
+    layers = _exported(torch, SEVERAL_OUTPUTS["split"], (2, 4, 4)).report.layers
+    assert {layer.fake_sqnr for layer in layers} == {None}
+    assert np.isfinite([layer.sqnr for layer in layers]).all()
 
 
 @pytest.mark.parametrize("sqnr, fake_sqnr, words", [
@@ -115,8 +112,8 @@ def _layer(sqnr, fake_sqnr, name="softmax", dtype="int8"):
     (8.9, 9.0, ["below 10 dB", "softmax (8.9 dB)"]), (None, 30.0, ["below 10 dB", "softmax (-)"]),
     (22.0, 24.0, []), (50.0, 60.0, []), (35.0, None, [])])
 def test_an_inner_layer_that_is_poor_is_a_warning(sqnr, fake_sqnr, words):
-    found = report.layer_warnings([_layer(sqnr, fake_sqnr), _layer(36.0, 36.1, "linear")],
-                                  lambda below, poor: {})
+    layers = [layer_difference(sqnr, fake_sqnr), layer_difference(36.0, 36.1, "linear")]
+    found = report.layer_warnings(layers, lambda below, poor: {})
     assert len(found) == bool(words)
     texts = [report.warning(one) for one in found]
     assert all(word in texts[0] for word in words) and "linear" not in "".join(texts)
@@ -126,20 +123,15 @@ def test_an_inner_layer_that_is_poor_is_a_warning(sqnr, fake_sqnr, words):
     ([14.9, 40.0], "unusable"), ([None], "unusable"), ([19.0, 40.0], "rough"), ([25.0], "good"),
     ([], "unknown")])
 def test_the_verdict_is_that_of_the_worst_output(sqnrs, verdict):
-    assert report.verdict([{"output": 0, "sqnr": sqnr} for sqnr in sqnrs]) == verdict
+    assert report.verdict([output_difference(sqnr) for sqnr in sqnrs]) == verdict
 
 
 def test_an_unusable_program_is_written_but_no_success(call, monkeypatch, tmp_path):
     program = fixture_store.load("add_1").pte
-    entry = {"model": "net", "dtype": "int8", "core": "cortex-m4", "bytes_before": 1, "bytes": 1,
-             "method_pool": 1, "planned": [2], "temp": 3, "missing_operators": [], "layers": [],
-             "checked": "executed", "samples": 1, "layer_samples": 1, "accuracy": None,
-             "warnings": ["a warning"], "verdict": "unusable",
-             "layer_warnings": [], "kept_float": [],
-             "outputs": [{"output": 0, "sqnr": 1.0, "largest": 1.0, "magnitude": 1.0}]}
-    monkeypatch.setattr(commands, "_export_function",
-                        lambda *arguments: pipeline.Built(program, entry))
-    monkeypatch.setattr(commands.completing.timing, "estimated", lambda program, core: None)
+    built = pipeline.Built(program, checked(warnings=["a warning"], verdict="unusable",
+                                            outputs=[output_difference(1.0)]))
+    monkeypatch.setattr(commands, "_export_function", lambda *arguments: built)
+    monkeypatch.setattr(commands.completing.timing, "estimated", lambda program, core: UNTIMED)
     path = tmp_path / "o.pte"
     for options, status in ((), 3), (["--json"], 3), (["--accept-unusable"], 0):
         result = call("export", "net.py:model", "-o", path, *options)
@@ -150,11 +142,11 @@ def test_an_unusable_program_is_written_but_no_success(call, monkeypatch, tmp_pa
 @pytest.mark.parametrize("equal, verdict", [(0.79, "unusable"), (0.81, "good"), (1.0, "good")])
 def test_integers_are_judged_by_how_many_are_equal(equal, verdict):
     """The number of another class may differ by any amount."""
-    assert report.verdict([{"output": 0, "sqnr": 3.0, "equal": equal}]) == verdict
+    assert report.verdict([output_difference(3.0, equal)]) == verdict
 
 
 def _times(cycles):
-    return {"cycles": cycles, "instructions": cycles, "ms": cycles and cycles / 1e5}
+    return timing.Timing("cortex-m4", 100_000_000, cycles, cycles, cycles and cycles / 1e5)
 
 
 @pytest.mark.parametrize("size, cycles, words", [
@@ -162,8 +154,7 @@ def _times(cycles):
     (10, 3000, ["slower than in float32: about 0.03 ms instead of 0.02 ms"]), (10, None, []),
     (30, 3000, ["larger", "slower"])])
 def test_int8_that_is_larger_or_slower_is_a_warning(size, cycles, words):
-    found = report.comparisons({
-        "bytes": size, "time": _times(cycles), "float32": {"bytes": 20, "time": _times(2000)}})
+    found = report.comparisons(size, _times(cycles), Float32(20, _times(2000)))
     assert len(found) == len(words)
     assert all(word in text for word, text in zip(words, found, strict=True))
 
@@ -184,9 +175,9 @@ def _warnings_of_layers():
     for kept in ((), ("a",), tuple("abcdefg")):
         for remedy in ("", "use a constant nearer to these"):
             if kept or remedy:
-                yield report.layer_warnings([_layer(1.0, 1.0)], lambda below, poor, kept=kept,
+                yield report.layer_warnings([layer_difference(1.0, 1.0)], lambda below, poor, kept=kept,
                                             remedy=remedy: {"softmax": ("why", kept, remedy)})[0]
-    yield report.layer_warnings([_layer(1.0, 1.0)], lambda below, poor: {})[0]
+    yield report.layer_warnings([layer_difference(1.0, 1.0)], lambda below, poor: {})[0]
 
 
 def _findings():
@@ -208,14 +199,14 @@ def test_no_two_findings_contradict_each_other():
     for one in found:
         assert one.stance == _stance(one.remedy) or "int8" in (one.stance, _stance(one.remedy))
         for other in found:
-            check_agreement([left.remedy for left in advising.agreed([one, other])])
+            check_agreement([left.remedy for left in advice.agreed([one, other])])
 
 
 def test_the_advice_on_a_program_does_not_contradict_itself():
     count = 0
     for fixture in fixture_store.load_all():
         for name in fixture.methods:
-            remedies = [one["remedy"] for one in advising.advise(fixture.pte, "", name)["advice"]]
+            remedies = [one.remedy for one in advising.advise(fixture.pte, "", name).advice]
             check_agreement(remedies)
             count += any(map(_stance, remedies))
     assert count > 5
@@ -248,8 +239,8 @@ def test_nothing_is_advised_against_what_keep_float_requested(torch, name, int8_
         pytest.skip("it has no int8 ends")
     entry = export(module.eval(), (x[:1],), quantize={"in0": x.numpy()}, keep_float=kept,
                    int8_io=int8_io).report
-    assert entry["advice"] == []
-    assert not any("replace the layers" in text for text in entry["warnings"]), entry["warnings"]
+    assert entry.advice == []
+    assert not any("replace the layers" in text for text in entry.warnings), entry.warnings
 
 
 def test_other_layers_in_float_are_advised_on(torch):
@@ -261,8 +252,8 @@ def test_other_layers_in_float_are_advised_on(torch):
                  *(torch.nn.Linear(64, 64) for _ in range(3)))
     x = torch.randn(8, 64)
     (one,) = [one for one in export(module.eval(), (x[:1],), quantize={"in0": x.numpy()},
-                                    keep_float=["sin"]).report["advice"] if "leaves" in one["what"]]
-    assert "aten::atan" in one["what"] and len(one["instructions"]) == 1
+                                    keep_float=["sin"]).report.advice if "leaves" in one.what]
+    assert "aten::atan" in one.what and len(one.instructions) == 1
 
 
 @pytest.mark.parametrize("name", ["causal convolutions", "a perceptron", "functions in float"])
@@ -272,8 +263,8 @@ def test_the_report_does_not_contradict_itself(torch, name):
     torch.manual_seed(0)
     module, samples = (NO_GAINS | GAINS)[name](torch)
     entry = export(module.eval(), (samples[:1],), quantize={"in0": samples.numpy()}).report
-    check_agreement([text.rpartition("; ")[2] for text in entry["warnings"]]
-                    + [one["remedy"] for one in entry["advice"]])
+    check_agreement([text.rpartition("; ")[2] for text in entry.warnings]
+                    + [one.remedy for one in entry.advice])
 
 
 def test_the_report_compares_int8_with_float32(torch, capsys):
@@ -284,13 +275,13 @@ def test_the_report_compares_int8_with_float32(torch, capsys):
     samples = torch.randn(4, 1, 1, 640)
     exported = export(torch.nn.Conv1d(1, 16, 256, 128, bias=False).eval(), (samples[0],),
                       quantize={"in0": samples[:, 0].numpy()})
-    other = exported.report["float32"]
-    assert other["bytes"] > len(exported.buffer)
+    other = exported.report.float32
+    assert other.bytes > len(exported.buffer)
     exported.show()
     text = capsys.readouterr().out
     assert " layers and 100 % of the multiply-accumulates run in int8; " in text
-    assert f"instead of {other['time']['instructions']:,} in float32" in text
-    is_slower = exported.report["time"]["cycles"] > other["time"]["cycles"]
+    assert f"instead of {other.time.instructions:,} in float32" in text
+    is_slower = exported.report.time.cycles > other.time.cycles
     assert ("slower than in float32" in text) == is_slower
 
 
@@ -348,13 +339,13 @@ def test_advise_finds_what_the_export_measures(torch, name):
     torch.manual_seed(0)
     module, samples = (NO_GAINS | GAINS)[name](torch)
     exported = export(module.eval(), (samples[:1],), quantize={"in0": samples.numpy()})
-    time, other = exported.report["time"], exported.report["float32"]["time"]
-    found = [one["what"] for one in advising.advise(exported.buffer, "", "forward")["advice"]]
-    is_slower = any(what.startswith(f"int8 is slower than float32, about {time['cycles']:,} cycles "
-                                    f"({time['instructions']:,} instructions) instead of about ")
+    time, other = exported.report.time, exported.report.float32.time
+    found = [one.what for one in advising.advise(exported.buffer, "", "forward").advice]
+    is_slower = any(what.startswith(f"int8 is slower than float32, about {time.cycles:,} cycles "
+                                    f"({time.instructions:,} instructions) instead of about ")
                     for what in found)
-    assert is_slower == (time["cycles"] > other["cycles"]) == (name in NO_GAINS), (found, time, other)
-    is_larger = len(exported.buffer) > exported.report["float32"]["bytes"]
+    assert is_slower == (time.cycles > other.cycles) == (name in NO_GAINS), (found, time, other)
+    is_larger = len(exported.buffer) > exported.report.float32.bytes
     assert any("int8 is larger" in what for what in found) == is_larger
 
 
@@ -382,7 +373,7 @@ def test_the_bytes_in_float32_of_a_network_over_sequences_are_estimated(torch, c
     rows = by_size.by_instruction(meta, "cortex-m4")
     size = advising._bytes_in_float(exported.buffer, advising._read(meta),
                                     sum(bool(row[3]) for row in rows) / len(rows))
-    assert size == pytest.approx(exported.report["float32"]["bytes"], rel=0.1)
+    assert size == pytest.approx(exported.report.float32.bytes, rel=0.1)
 
 # ---- the page of --report
 

@@ -43,7 +43,7 @@ def _stateful(torch, initial, update="self.h.add_(1)", persistent=True, depth=0)
 def _check_state(torch, module, x):
     """Check that the program begins with the module's own state, at first and after a reset."""
     exported = picotorch.export.export(module, x)
-    assert exported.report["outputs"][0]["sqnr"] > 100
+    assert exported.report.outputs[0].sqnr > 100
     stepper = Stepper(exported.buffer)
     wanted = [module(x).detach().numpy() for _ in range(3)]
     for _ in range(2):
@@ -142,7 +142,7 @@ def test_a_tensor_that_forward_creates_is_not_a_state(torch, attribute):
     update = f"if self.{attribute} is None: self.{attribute} = torch.arange(4.0)"
     module = _hiding(torch, None, update, f"self.{attribute}", False, attribute)
     report = picotorch.export.export(module, torch.rand(1, 4)).report
-    assert report["outputs"][0]["sqnr"] > 100
+    assert report.outputs[0].sqnr > 100
     assert module(torch.ones(1, 4)).tolist() == [[1, 2, 3, 4]]
 
 
@@ -154,7 +154,7 @@ def test_a_tensor_that_forward_creates_is_not_a_state(torch, attribute):
 @pytest.mark.parametrize("update", ["pass", "self.h = self.h"])
 def test_attributes_of_any_kind_hinder_no_export(torch, make, update):
     module = _hiding(torch, make(torch), update, "x", False)
-    assert picotorch.export.export(module, torch.rand(1, 4)).report["outputs"][0]["sqnr"] > 100
+    assert picotorch.export.export(module, torch.rand(1, 4)).report.outputs[0].sqnr > 100
 
 
 @pytest.mark.parametrize("update, value", [
@@ -164,7 +164,7 @@ def test_attributes_without_influence_are_no_state(torch, update, value):
     first = torch.zeros(1, 4)
     module = _hiding(torch, first, update, value, False)
     report = picotorch.export.export(module, torch.rand(1, 4)).report
-    assert report["outputs"][0]["sqnr"] > 100
+    assert report.outputs[0].sqnr > 100
 
 
 def test_outputs_of_chance_are_no_state(torch):

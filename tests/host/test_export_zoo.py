@@ -1036,15 +1036,15 @@ def test_float32_computes_the_numbers_of_pytorch(make):
     module, given = made(make)
     samples = samples_of(module, given)
     found = picotorch.export.export(module, samples[0], evaluate=samples).report
-    assert found["checked"] == "executed"
-    assert all(output["largest"] <= 1e-4 * output["magnitude"] for output in found["outputs"])
+    assert found.checked == "executed"
+    assert all(output.largest <= 1e-4 * output.magnitude for output in found.outputs)
 
 
 @pytest.mark.parametrize("make", ZOO, ids=lambda make: make.__name__)
 def test_int8_is_as_near_pytorch_as_fake_quantization(make):
     found = exported_module(*made(make))
-    assert found["checked"] == "executed"
-    below, _ = report.poor_layers(found["layers"])
+    assert found.checked == "executed"
+    below, _ = report.poor_layers(found.layers)
     assert not below
-    assert all(output["sqnr"] > MIN_SQNR for output in found["outputs"])
-    assert found["int8"]["macs"] >= MIN_SHARE * found["int8"]["all_macs"]
+    assert all(output.sqnr > MIN_SQNR for output in found.outputs)
+    assert found.int8.macs >= MIN_SHARE * found.int8.all_macs

@@ -74,7 +74,9 @@ def folder(tmp_path, monkeypatch):
                         lambda *_: (["aten::add.out"], bytes(1000), bytes(1000)))
     monkeypatch.setattr(export_commands, "_export_function",
                         lambda *_: export_commands.pipeline.Built(bytes(1000), {}))
-    monkeypatch.setattr(selftest, "selftest", lambda *_: {"passed": True, "steps": ["a step"] * 99})
+    steps = [selftest.Step("a step", True, "")] * 99
+    tested = selftest.Tested("", "", "", {"machine": "a board", "version": ""}, steps, True)
+    monkeypatch.setattr(selftest, "selftest", lambda *_: tested)
     return tmp_path / "folder"
 
 

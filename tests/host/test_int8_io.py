@@ -352,7 +352,7 @@ def test_the_ends_are_removed_and_the_other_values_renumbered():
     assert [one.instr_args.args for chain in plan.chains for one in chain.instructions] == [[0, 1, 1]]
     assert (plan.inputs, plan.outputs, len(plan.values)) == ([0], [1], 2)
     assert [operator.name for operator in plan.operators] == ["aten::relu"]
-    assert (entry["planned_before"], entry["planned"]) == ([4096], [128])
+    assert (entry.planned_before, entry.planned) == ([4096], [128])
     assert plan.non_const_buffer_sizes == [0, 128]
     assert made == {f"{end}0_{key}": value for end in ("input", "output") for key, value in zip(
         ("scale", "zp", "quant_min", "quant_max", "dtype"), (0.5, 3, -128, 127, 1), strict=True)}
@@ -363,8 +363,8 @@ def test_without_taking_off_the_ends_the_signature_stays():
     plan = small_plan()
     program, (entry,), made = edit(plan, quantized_ends=False)
     assert (plan.inputs, plan.outputs, len(plan.values)) == ([0], [3], 9) and made == {}
-    assert len(plan.chains[0].instructions) == 3 and entry["quantized"] == []
-    assert entry["planned"] == entry["min_planned"] == [320]
+    assert len(plan.chains[0].instructions) == 3 and entry.quantized == []
+    assert entry.planned == entry.min_planned == [320]
 
 
 def test_methods_of_other_names_put_them_before():
@@ -378,7 +378,7 @@ def test_an_input_with_another_use_stays_float():
     calls = [KernelCall(0, [0, 4, 5, 6, 7, 8, 1, 1]), KernelCall(1, [1, 2, 2]),
              KernelCall(1, [0, 9, 9]), KernelCall(2, [2, 4, 5, 6, 7, 8, 3, 3])]
     plan = small_plan(values=values, calls=calls, outputs=[3, 9])
-    assert edit(plan)[1][0]["quantized"] == ["output 0"]
+    assert edit(plan)[1][0].quantized == ["output 0"]
     assert len(plan.chains[0].instructions) == 3
 
 

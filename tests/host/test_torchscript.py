@@ -325,7 +325,7 @@ def test_a_scripted_if_is_a_jump():
     fixture = fixture_store.load("torchscript_branch")
     from picotorch.inspect.inspecting import inspect
 
-    calls = [entry["call"] for entry in inspect(fixture.pte, "")["methods"][0]["instructions"]]
+    calls = [one.call for one in inspect(fixture.pte, "").methods[0].instructions]
     assert "jump if false" in calls
     signs = [run.inputs[0].sum() > 0 for run in fixture.runs]
     assert True in signs and False in signs

@@ -359,7 +359,7 @@ def firmware_without(tmp_path_factory):
                             optimize=LEVELS["size"])
     with_them = selective.build(M4, {"int8_resnet8": program}, output.with_name("with.elf"), bare=True)
     assert with_them.flash - entry.flash == pytest.approx(7176, abs=400)
-    assert with_them.kernels["kernels"] - entry.kernels["kernels"] == pytest.approx(7176, abs=400)
+    assert with_them.kernels.kernels - entry.kernels.kernels == pytest.approx(7176, abs=400)
     return output
 
 

@@ -3,13 +3,14 @@
 import functools
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import click
 
 from ..host import show
 from ..host.quantities import parse_bytes, parse_clock
+from ..host.report import Report, json_key
 from .boards import BOARDS_DIR
 
 CORES = ("cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m55")
@@ -25,14 +26,14 @@ def core_of(text: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Chip:
+class Chip(Report):
     """A chip of the table, or one described by options. Sizes in bytes; None if unknown.
 
     ram: the regions for data. on: the name of a board with the chip. source: the data sheets. checked:
     the sources with which the figures were compared.
     """
 
-    name: str
+    name: str = field(metadata=json_key("chip"))
     title: str
     core: str
     clock_hz: int | None
@@ -57,19 +58,23 @@ def _from_toml(name: str, entry: dict[str, Any]) -> Chip:
                 entry["on"], entry["source"], entry["checked"])
 
 
-def chips() -> list[dict[str, Any]]:
-    """Return the chips as plain data."""
-    return [{"chip": chip.name, "title": chip.title, "core": chip.core, "clock_hz": chip.clock_hz,
-             "flash": chip.flash, "ram": chip.ram, "on": chip.on, "source": chip.source,
-             "checked": chip.checked}
-            for chip in load_chips().values()]
+@dataclass(frozen=True)
+class Chips(Report):
+    """All chips of the table."""
+
+    chips: list[Chip]
 
 
-def show_text(found: dict[str, Any]) -> None:
+def chips() -> Chips:
+    """Return the chips."""
+    return Chips(list(load_chips().values()))
+
+
+def show_text(found: Chips) -> None:
     show.table(["chip", "core", "clock>", "flash>", "RAM>", "on"], [
-        [entry["chip"], entry["core"].removeprefix("cortex-"), f"{entry['clock_hz'] / 1e6:g} MHz",
-         _kib(entry["flash"]), _kib(sum(entry["ram"].values())), entry["on"]]
-        for entry in found["chips"]])
+        [chip.name, chip.core.removeprefix("cortex-"), f"{(chip.clock_hz or 0) / 1e6:g} MHz",
+         _kib(chip.flash or 0), _kib(sum((chip.ram or {}).values())), chip.on]
+        for chip in found.chips])
     click.echo("\n--json adds the data sheets, and what the figures were compared with.")
 
 

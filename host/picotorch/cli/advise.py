@@ -28,5 +28,5 @@ def advise(model: Path, method: str, as_json: bool) -> None:
     Example:
       picotorch advise model.pte
     """
-    entry = advising.advise(bundled.program_of(read_file(model)), str(model), method)
-    show.entry(entry, as_json, advising.show_text)
+    found = advising.advise(bundled.program_of(read_file(model)), str(model), method)
+    show.report(found, as_json, advising.show_text)

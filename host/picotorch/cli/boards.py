@@ -86,6 +86,6 @@ def boards_command(connected: bool, list_chips: bool, as_json: bool) -> None:
 
         list_attached(as_json)
     elif list_chips:
-        show.entry({"chips": chips.chips()}, as_json, chips.show_text)
+        show.report(chips.chips(), as_json, chips.show_text)
     else:
-        show.entry({"boards": listing.boards()}, as_json, listing.show_text)
+        show.report(listing.boards(), as_json, listing.show_text)

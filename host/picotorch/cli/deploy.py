@@ -139,12 +139,12 @@ def selftest(port: str, timeout: float | None, report: Path, as_json: bool) -> N
 
     tested = tests.selftest(port, (lambda step: None) if as_json else tests.show_step, timeout)
     tests.write(tested, report)
-    show.entry(tested, as_json, tests.show_text, report)
-    sys.exit(0 if tested["passed"] else 1)
+    show.report(tested, as_json, lambda tested: tests.show_text(tested, report))
+    sys.exit(0 if tested.passed else 1)
 
 
 def list_attached(as_json: bool) -> None:
     """List the connected boards for `boards --connected`."""
     from ..deploy import discovery
 
-    show.entry(discovery.attached(), as_json, discovery.show_text)
+    show.report(discovery.attached(), as_json, discovery.show_text)

@@ -1,14 +1,15 @@
 """Define picotorch examples: programs for MicroPython, each with its model, as a starting point."""
 
 import ast
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
 from picotorch.errors import ACCESS_FAILED, NOT_FOUND, fail
 
 from ..host import files, quoting, show
+from ..host.report import Report
 from ..host.sources import ROOT
 from ..measure import sizing
 from ..run import running
@@ -22,20 +23,47 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in EXAMPLES_DIR.glob("*/main.py"))
 
 
-def examples() -> list[dict[str, Any]]:
-    """Return the examples as plain data; pool, planned and temp are the RAM of the model in bytes."""
-    return [_entry(name) for name in names()]
+@dataclass(frozen=True)
+class Example(Report):
+    """An example. method_pool, planned, temp: the RAM of its model in bytes."""
+
+    example: str
+    title: str
+    program_bytes: int
+    method_pool: int
+    planned: list[int]
+    temp: int
 
 
-def _entry(name: str) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Examples(Report):
+    """All examples."""
+
+    examples: list[Example]
+
+
+@dataclass(frozen=True)
+class Copied(Report):
+    """An example in a new folder."""
+
+    example: str
+    folder: str
+    files: list[str]
+
+
+def examples() -> Examples:
+    """Return the examples."""
+    return Examples([_example(name) for name in names()])
+
+
+def _example(name: str) -> Example:
     folder = EXAMPLES_DIR / name
     title = (ast.get_docstring(ast.parse((folder / "main.py").read_text())) or "").split("\n")[0]
     need = sizing.measure(running.read_program(folder / "model.pte"), name, "forward", [], False).needs
-    return {"example": name, "title": title, "program_bytes": need.program_bytes,
-            "method_pool": need.method_pool, "planned": need.planned, "temp": need.temp}
+    return Example(name, title, need.program_bytes, need.method_pool, need.planned, need.temp)
 
 
-def copy(name: str, folder: Path) -> dict[str, Any]:
+def copy(name: str, folder: Path) -> Copied:
     """Copy an example into a new folder. Raises NotFound, AccessFailed."""
     if name not in names():
         raise fail(NOT_FOUND, "there are " + ", ".join(names()), f"example {name}",
@@ -47,20 +75,20 @@ def copy(name: str, folder: Path) -> dict[str, Any]:
     with files.making(folder) as part:
         for path in copied:
             files.copy(path, part / path.name)
-    return {"example": name, "folder": str(folder), "files": [path.name for path in copied]}
+    return Copied(name, str(folder), [path.name for path in copied])
 
 
-def show_list(found: dict[str, Any]) -> None:
+def show_list(found: Examples) -> None:
     show.table(["example", "model>", "RAM>", ""], [
-        [entry["example"], show.size(entry["program_bytes"]),
-         show.size(entry["method_pool"] + sum(entry["planned"]) + entry["temp"]), entry["title"]]
-        for entry in found["examples"]])
+        [one.example, show.size(one.program_bytes),
+         show.size(one.method_pool + sum(one.planned) + one.temp), one.title]
+        for one in found.examples])
     click.echo("\nmodel: bytes of flash. RAM: method pool, planned buffers and temp memory.\n"
                "picotorch examples NAME copies one into a new folder.")
 
 
-def show_copied(entry: dict[str, Any]) -> None:
-    show.line(f"{entry['folder']}: {', '.join(entry['files'])}")
-    folder = quoting.operand(entry["folder"])
+def show_copied(found: Copied) -> None:
+    show.line(f"{found.folder}: {', '.join(found.files)}")
+    folder = quoting.operand(found.folder)
     show.line(f"Without a board: {quoting.shell('cd', folder)} && python main.py")
     show.line("On a board: copy model.pte, main.py and the recording to it (README.md explains it)")

@@ -1,5 +1,6 @@
 """Define picotorch export."""
 
+import dataclasses
 import functools
 import math
 import sys
@@ -22,6 +23,7 @@ from ..export import (
     torchscript,
 )
 from ..export.progress import Steps
+from ..export.result import ExportReport
 from ..export.samples import read_rows
 from ..host import show
 from ..host.files import check_output, read_file, write
@@ -173,6 +175,15 @@ def export(model: Path, output: Path | None, quantize: Path | None, observer: st
         output = _default_output(model, is_function, kind)
         check_output(output)
         replaced = output.exists()
+    if kind == torchscript.PTE:
+        program, done = replan.export_file(bundled.program_of(data), str(model), int8_io)
+        write(output, program)
+        if page is not None:
+            _write_page(page, output, program, None)
+        show.report(dataclasses.replace(done, output=str(output)), as_json, replan.show_text)
+        if page is not None and not as_json:
+            show.wrote(page)
+        return
     chosen = pipeline.ExportOptions(
         None if quantize is None else read_rows(quantize), core or pipeline.CORE,
         None if evaluate is None else read_rows(evaluate), int8_io, fuse_rnn, keep_float, mixed,
@@ -182,36 +193,33 @@ def export(model: Path, output: Path | None, quantize: Path | None, observer: st
             raise click.UsageError("--shape, --inputs and --unconfined are for files of torch: the "
                                    "function returns its example inputs")
         built = _export_function(str(model), chosen, Steps(tell))
-    elif kind == torchscript.PTE:
-        built = pipeline.Built(*replan.export_file(bundled.program_of(data), str(model), int8_io))
     else:
         examples = list(shapes) or (None if kind == torchscript.PT2 else [])
         examples = examples if inputs is None else read_npz(inputs, [LIMIT])
         built = sandboxed_export.export_file(data, kind, str(model), examples, chosen, tell,
                                              unconfined)
     write(output, built.program)
-    entry = built.entry if kind == torchscript.PTE else completing.complete(built, chosen.core)
-    entry |= {"output": str(output)} | ({} if kind == torchscript.PTE else {"replaced": replaced})
-    text = replan.show_text if kind == torchscript.PTE else report.show_text
-    if entry.get("missing_operators"):
+    found = dataclasses.replace(completing.complete(built, chosen.core), output=str(output),
+                                replaced=replaced)
+    if found.missing_operators:
         page = None  # there is nothing to measure
     if page is not None:
-        _write_page(page, output, built.program, entry if kind != torchscript.PTE else None)
-    show.entry(entry, as_json, text)
+        _write_page(page, output, built.program, found)
+    show.report(found, as_json, report.show_text)
     if page is not None and not as_json:
         show.wrote(page)
-    if entry.get("missing_operators"):
+    if found.missing_operators:
         sys.exit(1)
-    is_missed = entry.get("mixed") and not entry["mixed"]["reached"]
-    if (entry.get("verdict") == "unusable" or is_missed) and not accept_unusable:
+    is_missed = found.mixed is not None and not found.mixed.reached
+    if (found.verdict == "unusable" or is_missed) and not accept_unusable:
         sys.exit(report.UNUSABLE)
 
 
-def _write_page(page: Path, output: Path, program: bytes, entry: dict[str, Any] | None) -> None:
+def _write_page(page: Path, output: Path, program: bytes, found: ExportReport | None) -> None:
     """Write a page about the exported program, with the names and the SQNR of the report's layers."""
     from ..report import reporting
 
-    known = reporting.Known() if entry is None else reporting.of_export(entry, program)
+    known = reporting.Known() if found is None else reporting.of_export(found, program)
     request = RunRequest(model=output)
     reporting.write_page(page, [reporting.measure(request, reporting.Target(), known)])
 

@@ -11,6 +11,7 @@ from ..host import show
 from ..host.files import about, write
 from ..host.frozen_models import parse as parse_frozen
 from ..host.optimize import Optimize
+from ..host.report import WrittenFile
 from ..host.twin import open_program
 from ..run import running
 from . import options
@@ -91,7 +92,7 @@ def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, froz
     programs = {name: _opened(file, name) for name, file in files.items()}
     if operators is not None:
         write(operators, selective.selection(programs, optimize))
-        show.entry({"output": str(operators)}, as_json, lambda entry: show.wrote(operators))
+        show.report(WrittenFile(operators), as_json, lambda found: show.wrote(found.output))
         return
     if is_port:
         show.report(ports.build(board, programs, _read_frozen(frozen), parts, optimize), as_json,

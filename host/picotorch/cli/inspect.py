@@ -22,5 +22,5 @@ def inspect(model: Path, method: str | None, as_json: bool) -> None:
     Example:
       picotorch inspect model.pte
     """
-    entry = inspecting.inspect(read_file(model), str(model), method)
-    show.entry(entry, as_json, inspecting.show_text)
+    found = inspecting.inspect(read_file(model), str(model), method)
+    show.report(found, as_json, inspecting.show_text)

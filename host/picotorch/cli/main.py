@@ -101,9 +101,9 @@ def examples_command(name: str | None, folder: Path | None, as_json: bool) -> No
     from . import examples
 
     if name is None:
-        show.entry({"examples": examples.examples()}, as_json, examples.show_list)
+        show.report(examples.examples(), as_json, examples.show_list)
     else:
-        show.entry(examples.copy(name, folder or Path(name)), as_json, examples.show_copied)
+        show.report(examples.copy(name, folder or Path(name)), as_json, examples.show_copied)
 
 
 @cli.command("completion", cls=Command)

@@ -111,13 +111,12 @@ def _write_project(job: Job, core: str, names: Sequence[str], programs: Sequence
     """Write a C project, and return the files that were kept because the user had changed them."""
     assert job.folder is not None
     board = job.target.name if isinstance(job.target, Board) else fitting.board_with(core).name
-    kept: list[str] = c_project.write([
+    return c_project.write([
         c_project.Model(name, ptm.data, note=f"{path.name} for {core}", board=board,
                         temp={method.method: method.after.temp for method in model.methods},
                         io_names=io_names.of_program(program))
         for name, ptm, path, model, program in zip(names, ptms, job.models, models, programs,
-                                                   strict=True)], job.folder)["kept"]
-    return kept
+                                                   strict=True)], job.folder).kept
 
 
 class _Compiling:

@@ -1,7 +1,6 @@
 """Check that a chip or a board has room for .ptm files, as files of a runner or in a C project."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from picotorch import MethodMeta
 from picotorch.module import load_with_exact_memories
@@ -15,15 +14,13 @@ from ..measure.flash import flash_of_operators, flash_of_project
 from ..measure.stack import bound_on
 from ..package.c_method import only_calls
 from ..run.emulator import FirmwareMissing
-from .report import Memories
+from .report import Fit, Library, Memories
 
 
-def library_of(ptms: Sequence[bytes], core: str) -> dict[str, Any] | None:
-    """Return the size in bytes of the library for a core, from the objects of a board's firmware.
+def library_of(ptms: Sequence[bytes], core: str) -> Library | None:
+    """Return the size of the library for a core, from the objects of a board's firmware.
 
-    "flash" and "stack" are of library and kernels in a C project of compiled methods, without main.c
-    and start-up. "firmware" is the flash of picotorch's small firmware with MicroPython and these
-    kernels. Returns None without any objects.
+    Return None without any objects.
     """
     board = fitting.reference_board(core)
     if board is None:
@@ -32,11 +29,10 @@ def library_of(ptms: Sequence[bytes], core: str) -> dict[str, Any] | None:
     operators, features = needed_operators(programs), needed_features(programs)
     is_static = all(_is_static(meta) for program in programs.values() for meta in methods_of(program))
     try:
-        kernels = flash_of_operators(board, operators, features=features)["core_and_kernels"]
+        kernels = flash_of_operators(board, operators, features=features).core_and_kernels
         rest = fitting.firmware_of(board).flash
-        return {"flash": flash_of_project(board, operators, features, is_static),
-                "firmware": rest and kernels + rest,
-                "stack": bound_on(board, operators)}
+        return Library(flash_of_project(board, operators, features, is_static),
+                       rest and kernels + rest, bound_on(board, operators))
     except FirmwareMissing:
         return None
 
@@ -48,7 +44,7 @@ def _is_static(meta: MethodMeta) -> bool:
     return bool(report["method_pool"]["used"] == 0)
 
 
-def max_bytes(target: Board | Chip | None, in_c: bool, library: dict[str, Any] | None) -> int | None:
+def max_bytes(target: Board | Chip | None, in_c: bool, library: Library | None) -> int | None:
     """Return the maximum size of the .ptm files in bytes, or None if the flash is unknown.
 
     The result is an upper bound if the size of the library is unknown.
@@ -58,7 +54,7 @@ def max_bytes(target: Board | Chip | None, in_c: bool, library: dict[str, Any] |
     if isinstance(target, Board) and not (in_c or target.job_follows_code):
         return target.job.size
     flash = _chip(target).flash
-    return flash if flash is None or library is None else flash - library["flash"]
+    return flash if flash is None or library is None else flash - library.flash
 
 
 def has_room(target: Board | Chip, in_c: bool, needs: Sequence[Memories]) -> bool:
@@ -79,20 +75,19 @@ def _memories(needs: Sequence[Memories]) -> dict[str, int]:
             for name, size in fitting.memories_of(need).items()}
 
 
-def fit(target: Board | Chip, in_c: bool, library: dict[str, Any] | None, sizes: Sequence[int],
-        needs: Sequence[Memories]) -> dict[str, Any]:
-    """Return {"fits": None if it depends on an unknown part, "lacks": the reason if it is False}.
+def fit(target: Board | Chip, in_c: bool, library: Library | None, sizes: Sequence[int],
+        needs: Sequence[Memories]) -> Fit:
+    """Return whether .ptm files fit.
 
     sizes: bytes of the .ptm files. needs: of each method.
     """
     if isinstance(target, Board) and not in_c:
         lacks = _lacking(target, library, sizes[0], needs)
-        return {"fits": False if lacks else _is_certain(target, library, sizes[0]) or None,
-                "lacks": lacks}
-    stack = None if library is None else library["stack"]
+        return Fit(False if lacks else _is_certain(target, library, sizes[0]) or None, lacks)
+    stack = None if library is None else library.stack
     found = fitting.fit(_chip(target), fitting.parts_of_ram(_memories(needs), "c", None, stack),
-                        {"images": sum(sizes), "library": library and library["flash"]})
-    return {"fits": found.fits, "lacks": found.lacks}
+                        {"images": sum(sizes), "library": library and library.flash})
+    return Fit(found.fits, found.lacks)
 
 
 def _chip(target: Board | Chip) -> Chip:
@@ -104,18 +99,18 @@ def _chip(target: Board | Chip) -> Chip:
                 {target.data.name: target.data.size})
 
 
-def _is_certain(board: Board, library: dict[str, Any] | None, size: int) -> bool:
+def _is_certain(board: Board, library: Library | None, size: int) -> bool:
     """Return True if a .ptm file fits beside the largest firmware that it may need on a board.
 
     _lacking() names the missing memory for the smallest firmware, the library alone.
     """
     if not board.job_follows_code:
         return True
-    firmware: int | None = library["firmware"] if library else None
+    firmware: int | None = library.firmware if library else None
     return firmware is not None and firmware + size <= board.flash_of_project().size
 
 
-def _lacking(board: Board, library: dict[str, Any] | None, size: int,
+def _lacking(board: Board, library: Library | None, size: int,
              needs: Sequence[Memories]) -> str:
     """Name the memories of a board's firmware that are too small for a .ptm file, or return ""."""
     available = max_bytes(board, False, library)

@@ -1,7 +1,6 @@
 """Define the report of picotorch compile."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..host.report import OPTIONAL, Report
 from ..host.request import Estimate
@@ -110,22 +109,47 @@ class CompiledModel(Report):
 
 
 @dataclass(frozen=True)
+class Library(Report):
+    """The size in bytes of the library for a core.
+
+    flash, stack: of library and kernels in a C project of compiled methods, without main.c and
+    start-up. firmware: the flash of picotorch's small firmware with MicroPython and these kernels, None
+    if unknown.
+    """
+
+    flash: int
+    firmware: int | None
+    stack: int | None
+
+
+@dataclass(frozen=True)
+class Fit(Report):
+    """The room of .ptm files on a target.
+
+    fits: None if an unknown part decides it. lacks: the reason if they do not fit.
+    """
+
+    fits: bool | None
+    lacks: str
+
+
+@dataclass(frozen=True)
 class Compiled(Report):
     """.ptm files of models, or a C project with them.
 
-    library: see fit_check.library_of. target: the chip or board. fit: whether it has room, see
-    fit_check.fit. kept: files of a C project that the user had changed, None for a .ptm file.
+    library: None without objects of a firmware. target: the chip or board. fit: whether it has room.
+    kept: files of a C project that the user had changed, None for a .ptm file.
     """
 
     output: str
     core: str
     models: list[CompiledModel]
-    library: dict[str, Any] | None
+    library: Library | None
     target: str | None
-    fit: dict[str, Any] | None
+    fit: Fit | None
     kept: list[str] | None = field(default=None, metadata=OPTIONAL)
 
     @property
     def has_room(self) -> bool:
         """Return False if the target has no room."""
-        return self.fit is None or self.fit["fits"] is not False
+        return self.fit is None or self.fit.fits is not False

@@ -16,6 +16,8 @@ from .report import (
     Compiled,
     CompiledMethod,
     CompiledModel,
+    Fit,
+    Library,
     Memories,
     OtherTemp,
     PackedWeights,
@@ -118,19 +120,19 @@ def show_text(found: Compiled) -> None:
                   f"{'these models' if several else 'this model'}, and remove {path}.new.")
 
 
-def _show_fit(target: str, fit: dict[str, Any]) -> None:
+def _show_fit(target: str, fit: Fit) -> None:
     words = {True: "fits", False: "DOES NOT FIT", None: "not known whether it fits"}
-    show.line(f"{target}: {words[fit['fits']]}{': ' if fit['lacks'] else ''}{fit['lacks']}")
+    show.line(f"{target}: {words[fit.fits]}{': ' if fit.lacks else ''}{fit.lacks}")
 
 
-def _show(entry: CompiledModel, library: dict[str, Any] | None, of_model: str) -> None:
+def _show(entry: CompiledModel, library: Library | None, of_model: str) -> None:
     show.line(f"{entry.model}: {show.size(entry.model_bytes)}; {entry.output}: "
               f"{show.size(entry.bytes)}, for {entry.core}")
     show.heading(f"Flash{of_model}")
     rows: list[list[Any]] = [[name, size] for name, size in entry.flash.items() if size]
     padding = entry.bytes - sum(entry.flash.values())
     rows += [["alignment", padding]] if padding else []
-    code = library["flash"] if library else 0
+    code = library.flash if library else 0
     if library:
         rows += [[".ptm file", entry.bytes], ["library, kernels", code]]
     _table("part", ["bytes"], rows, entry.bytes + code)
@@ -139,7 +141,7 @@ def _show(entry: CompiledModel, library: dict[str, Any] | None, of_model: str) -
     methods = [method for method in entry.methods if not method.constant]
     for method in methods:
         of_method = of_model if len(methods) == 1 else f" of method {method.method}{of_model}"
-        _show_ram(method, library["stack"] if library else None, of_method)
+        _show_ram(method, library.stack if library else None, of_method)
         if method.time:
             _show_time(method, of_method, entry)
     for note in filter(None, [*entry.notes, entry.message]):

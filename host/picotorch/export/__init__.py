@@ -4,7 +4,7 @@
 
     exported = export(module, (example,), quantize=samples, core="cortex-m4")
     exported.save("model.pte")
-    print(exported.report["layers"])
+    print(exported.report.outputs)
 
 torch and executorch are imported when export is called (pip install 'picotorch[export]').
 """
@@ -22,6 +22,7 @@ from picotorch.export import completing, modules, observer_names, pipeline, repo
 from picotorch.export.arrays import argument
 from picotorch.export.module_state import unchanged
 from picotorch.export.progress import Steps
+from picotorch.export.result import ExportReport
 from picotorch.export.samples import read_rows
 from picotorch.host.files import write
 
@@ -34,23 +35,17 @@ CORES = chips.CORES
 class Exported:
     """A program and its report.
 
-    buffer: the bytes of the .pte. report: as picotorch export --json: "bytes_before" (of parameters and
-    buffers) and "bytes"; "method_pool", "planned" and "temp", bytes of RAM; "layers" and "outputs",
-    each with "sqnr" (dB), "largest" difference and "magnitude" (the largest value of PyTorch's);
-    "accuracy" of "pytorch" and "program", None without labels; "warnings" on samples and layers;
-    "verdict"; "int8", the "layers" and "macs" in int8 of "all_layers" and "all_macs"; "advice" on the
-    module, as picotorch advise returns; "mixed", the entry of mixed.Mixed, None without the argument;
-    "time", an estimate for the core; "float32", the "bytes" and "time" of the same module in float32,
-    None unless this program is int8.
+    buffer: the bytes of the .pte. report: the fields of picotorch export --json, which to_json returns
+    as a dict.
     """
 
     buffer: bytes
-    report: dict[str, Any]
+    report: ExportReport
 
     @property
     def verdict(self) -> str:
         """Return "good", "rough", "unusable" or, without a comparison, "unknown"."""
-        return str(self.report["verdict"])
+        return self.report.verdict
 
     def save(self, path: str | Path) -> None:
         """Write the program whole or not at all.
@@ -61,10 +56,10 @@ class Exported:
 
     def show(self) -> None:
         """Print what picotorch export prints in the end."""
-        report.show_text({"output": "program", **self.report})
+        report.show_text(dataclasses.replace(self.report, output="program"))
 
     def __repr__(self) -> str:
-        return f"<Exported {self.report['dtype']}, {len(self.buffer)}B>"
+        return f"<Exported {self.report.dtype}, {len(self.buffer)}B>"
 
 
 def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeline.CORE,

@@ -4,31 +4,29 @@ The report gets advice, the share of int8, the time, and the comparison of an in
 float32 program of the same module.
 """
 
-from typing import Any
+import dataclasses
 
 from ..measure import advising, timing
+from ..measure.advice import agreed
 from . import report
 from .pipeline import Built
+from .result import ExportReport, Float32
 
 
-def complete(built: Built, core: str) -> dict[str, Any]:
-    """Return the entry of a program with "advice", "int8", "time" on this core and "float32".
+def complete(built: Built, core: str) -> ExportReport:
+    """Return the report of a program, with its time on this core.
 
-    "float32" has the "bytes" and the "time" of the same module in float32; it is None without a program
-    to compare. The remedies of warnings and advice do not contradict each other, nor the request of
-    keep_float.
+    The remedies of warnings and advice do not contradict each other, nor the request of keep_float.
     """
-    program, float_program = built.program, built.float_program
-    entry = built.entry | {"int8": advising.int8_share(program),
-                           "time": timing.estimated(program, core), "float32": None}
-    kept = entry.pop("kept_float")
-    warnings = [advising.Advice(**one) for one in entry.pop("layer_warnings")]
+    program, float_program, checked = built.program, built.float_program, built.report
+    time, float32, kept = timing.estimated(program, core), None, checked.kept_float
+    warnings = list(checked.layer_warnings)
     if float_program is not None:
-        entry["float32"] = {"bytes": len(float_program),
-                            "time": timing.estimated(float_program, core)}
-        warnings += advising.without_gain(program, report.comparisons(entry), kept)
-    found = advising.agreed([*warnings, *advising.advise_export(program, kept)])
-    count = len(warnings)
-    entry["warnings"] = [*entry["warnings"], *map(report.warning, found[:count])]
-    entry["advice"] = [one.entry() for one in found[count:] if one.remedy]
-    return entry
+        float32 = Float32(len(float_program), timing.estimated(float_program, core))
+        whats = report.comparisons(checked.bytes, time, float32)
+        warnings += advising.without_gain(program, whats, kept)
+    found, count = agreed([*warnings, *advising.advise_export(program, kept)]), len(warnings)
+    texts = [*checked.warnings, *map(report.warning, found[:count])]
+    return ExportReport(
+        **vars(dataclasses.replace(checked, warnings=texts)), int8=advising.int8_share(program),
+        time=time, float32=float32, advice=[one for one in found[count:] if one.remedy])

@@ -17,6 +17,7 @@ from ..host.instructions import Instruction, read_instructions
 from ..host.tensors import as_numbers, from_stored, torch_name
 from ..host.twin import open_data, open_program, outputs, set_inputs
 from ..host.values import TENSOR, Values
+from .result import LayerDifference
 
 if TYPE_CHECKING:
     from .lower_float import Part
@@ -39,6 +40,8 @@ class Difference:
     a value is not finite, unless both are the same then.
     """
 
+    equal: float | None = None  # share of equal elements
+
     def __init__(self) -> None:
         self.signal = self.noise = self.largest = self.magnitude = 0.0
 
@@ -54,11 +57,9 @@ class Difference:
         self.largest = max(self.largest, float(difference.max(initial=0)))
         self.magnitude = max(self.magnitude, float(np.abs(expected).max(initial=0)))
 
-    def entry(self) -> dict[str, Any]:
-        """Return {"sqnr", "largest", "magnitude"}."""
-        return {"sqnr": self._sqnr(), "largest": self.largest, "magnitude": self.magnitude}
-
-    def _sqnr(self) -> float | None:
+    @property
+    def sqnr(self) -> float | None:
+        """Return the ratio in dB."""
         if not math.isfinite(self.signal) or not math.isfinite(self.noise):
             return None
         if self.noise == 0:
@@ -67,24 +68,21 @@ class Difference:
 
 
 class Equality(Difference):
-    """The difference of integers or booleans; "equal" is the share of equal elements.
+    """The difference of integers or booleans, with the share of equal elements.
 
     An index or a class that is another one may differ by any number.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.equal = self.count = 0
+        self.equal, self._same, self._count = 1.0, 0, 0
 
     def add(self, expected: np.ndarray, found: np.ndarray) -> None:
         """Add the difference of two arrays of the same size."""
         super().add(expected, found)
-        self.equal += int((expected == found).sum())
-        self.count += expected.size
-
-    def entry(self) -> dict[str, Any]:
-        """Return the entry of a Difference, and "equal"."""
-        return {**super().entry(), "equal": self.equal / self.count if self.count else 1.0}
+        self._same += int((expected == found).sum())
+        self._count += expected.size
+        self.equal = self._same / self._count if self._count else 1.0
 
 
 class Stepper:
@@ -145,14 +143,13 @@ class Stepper:
 
 
 def layers(program: bytes, parts: "Mapping[int, Part]", samples: Iterable[list[Any]],
-           reference: ValuesOf, fake_quantized: ValuesOf | None = None) -> list[dict[str, Any]]:
+           reference: ValuesOf, fake_quantized: ValuesOf | None = None) -> list[LayerDifference]:
     """Return the difference of each layer, in the order of the program.
 
     If several instructions compute one value, the last one counts.
 
     parts: lower_float.Part by index of instruction. reference(sample, names) returns {name: array}, and
     fake_quantized(sample, names) the same of the graph whose values are rounded to integers.
-    "fake_sqnr" is the SQNR of the latter, None for a program of floats.
     """
     stepper = Stepper(program)
     if not parts or stepper.has_jumps:
@@ -180,10 +177,11 @@ def layers(program: bytes, parts: "Mapping[int, Part]", samples: Iterable[list[A
                 fake.add(target, _rounded(rounded[name], part))
 
         stepper.step(sample, {i for i, _ in names}, compare)
-    return [{"layer": parts[i].module or names[i, k], "value": names[i, k],
-             "operator": stepper.instructions[i].call,
-             "dtype": "int8" if parts[i].scale is not None else stepper.dtype(i, k),
-             **difference.entry(), "fake_sqnr": fake.entry()["sqnr"] if fake_quantized else None}
+    return [LayerDifference(
+                parts[i].module or names[i, k], names[i, k], stepper.instructions[i].call,
+                "int8" if parts[i].scale is not None else stepper.dtype(i, k),
+                difference.sqnr, difference.largest, difference.magnitude,
+                fake.sqnr if fake_quantized else None)
             for (i, k), (difference, fake) in sorted(found.items())
             if difference.signal or difference.noise]
 

@@ -18,6 +18,7 @@ import _picotorch
 from picotorch.errors import INVALID_ARGUMENT, NOT_SUPPORTED, OPERATOR_MISSING, fail
 
 from ..host.operators import OUTPUTS, operator_form, supported_operators
+from ..host.report import Report
 from . import planning
 
 if TYPE_CHECKING:
@@ -44,6 +45,21 @@ class Quantization:
         """Return the numbers that the constant methods return, by name."""
         return {f"{prefix}{self.kind}{self.index}_{key}": value
                 for key, value in self.parameters.items()}
+
+
+@dataclass(frozen=True)
+class Rewritten(Report):
+    """A method that was rewritten.
+
+    planned_before, planned: bytes of its planned buffers; min_planned: of any plan. quantized: inputs
+    and outputs that are integers now, "input 0" for instance.
+    """
+
+    method: str
+    planned_before: list[int]
+    planned: list[int]
+    min_planned: list[int]
+    quantized: list[str]
 
 
 class MethodEditor:
@@ -306,16 +322,16 @@ def drop_unused_constants(program: "schema.Program") -> None:
 
 def rewrite(program: "schema.Program",
             constant_plan: "Callable[[str, int | float], schema.ExecutionPlan]",
-            quantized_io: bool) -> list[dict[str, Any]]:
+            quantized_io: bool) -> list[Rewritten]:
     """Drop unused values from all methods of an executorch Program, and plan their memory again.
 
-    quantized_io: remove the float inputs and outputs first. Returns a report by method.
+    quantized_io: remove the float inputs and outputs first.
 
     constant_plan(name, number) makes the execution plan of a constant method. Raises InvalidArgument
     without float inputs and outputs to remove, NotSupported for control flow, delegates, and inputs or
     outputs that share memory with other values.
     """
-    done: list[dict[str, Any]] = []
+    done: list[Rewritten] = []
     added: dict[str, int | float] = {}
     for plan in program.execution_plan:
         editor = MethodEditor(plan)
@@ -328,9 +344,8 @@ def rewrite(program: "schema.Program",
         editor.drop_unused()
         for one in quantized:
             added |= one.methods("" if plan.name == "forward" else f"{plan.name}_")
-        done.append({"method": plan.name, "planned_before": before,
-                     "planned": plan.non_const_buffer_sizes[1:], "min_planned": bounds,
-                     "quantized": [f"{one.kind} {one.index}" for one in quantized]})
+        done.append(Rewritten(plan.name, before, plan.non_const_buffer_sizes[1:], bounds,
+                              [f"{one.kind} {one.index}" for one in quantized]))
     if quantized_io and not done:
         raise fail(INVALID_ARGUMENT, "no input goes into a quantize operator alone, and no output "
                    "comes from a dequantize operator", "program",

@@ -22,6 +22,7 @@ from ..measure import by_size, timing
 from .lower_float import Lowered, path_of, value_name
 from .passes import data_movement
 from .progress import Steps
+from .result import MixedLayer, MixedReport
 from .trial import Site, Trial
 
 _MANY = 24  # operators of a module, above which it is one layer: the steps of a recurrent layer
@@ -34,15 +35,12 @@ Layers: TypeAlias = frozenset[str]  # names, as keep_float takes them
 class Mixed(NamedTuple):
     """lowered: a program with the layers `names` in float, as keep_float takes them.
 
-    entry: of the report: "target", and whether it was "reached"; what the int8 program has ("int8") and
-    this one ("found"), and their cycles ("int8_cycles", "cycles"), None if they cannot be estimated;
-    "layers": for each its name ("layer"), the "gain" in dB if it alone is in float, and the "cycles"
-    that this adds, and whether it "is_chosen".
+    report: the part of the report of picotorch export.
     """
 
     lowered: Lowered
     names: tuple[str, ...]
-    entry: dict[str, Any]
+    report: MixedReport
 
 
 def reach(int8: Lowered, samples: Iterable[tuple[Any, ...]], core: str, target: float,
@@ -66,11 +64,10 @@ def reach(int8: Lowered, samples: Iterable[tuple[Any, ...]], core: str, target: 
         goal, step = goal + max(target - found, 0) + step, 2 * step
     with steps.step("measuring what each layer gains"):
         layers = search.gains(chosen)
-    return Mixed(lowered, tuple(sorted(chosen)), {
-        "target": target, "reached": found >= target, "int8": _number(first), "found": _number(found),
-        "int8_cycles": search.int8_cycles, "layers": layers,
-        "cycles": search.int8_cycles if lowered is int8 else timing.estimated(
-            lowered.program, core)["cycles"]})
+    return Mixed(lowered, tuple(sorted(chosen)), MixedReport(
+        target=target, reached=found >= target, int8=_number(first), found=_number(found),
+        int8_cycles=search.int8_cycles, layers=layers, cycles=search.int8_cycles if lowered is int8
+        else timing.estimated(lowered.program, core).cycles))
 
 
 def _number(sqnr: float) -> float | None:
@@ -206,8 +203,8 @@ class Search:
         meta = open_program(lowered.program).method_meta("forward")
         names = {node.name: layer for node, layer in self.layer_of.items()}
         found = dict.fromkeys(self.layers, 0.0)
-        time, counts = timing.estimated_with_counts(lowered.program, self.core)
-        self.int8_cycles = time["cycles"]
+        time, counts = timing.estimate(lowered.program, self.core)
+        self.int8_cycles = None if time is None else time.cycles
         for i, int8, in_float in by_size.cycles_by_instruction(meta, self.core, counts):
             part = lowered.parts.get(i)
             if part is not None and part.node in names:
@@ -226,14 +223,14 @@ class Search:
         return sum(by_size.conversion_cycles(self.core, name, max(sizes, default=0))
                    for name in value.conversions(in_float))
 
-    def gains(self, chosen: Layers) -> list[dict[str, Any]]:
+    def gains(self, chosen: Layers) -> list[MixedLayer]:
         """Return what each layer gains alone in float, the largest gain first."""
         base, found = self.sqnr(), []
         for layer in self.layers:
             one = frozenset([layer])
-            found.append({"layer": layer, "gain": self.sqnr(one) - base,
-                          "cycles": round(self.cycles(one)), "is_chosen": layer in chosen})
-        return sorted(found, key=lambda one: -one["gain"])
+            found.append(MixedLayer(layer, self.sqnr(one) - base, round(self.cycles(one)),
+                                    layer in chosen))
+        return sorted(found, key=lambda one: -one.gain)
 
     def choose(self, start: Layers, target: float) -> Layers:
         """Return layers, `start` among them, with which the SQNR is `target`, or all layers."""

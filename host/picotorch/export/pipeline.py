@@ -26,6 +26,15 @@ from . import arrays, differences, observer_names, report, torch_errors
 from .module_state import unchanged
 from .progress import Steps, quiet
 from .replan import export_file
+from .result import (
+    Accuracy,
+    Checked,
+    Comparison,
+    LayerDifference,
+    Memory,
+    MixedReport,
+    OutputDifference,
+)
 from .samples import Samples, Unfit, example_samples, samples_of, with_labels
 
 if TYPE_CHECKING:
@@ -101,12 +110,12 @@ class Source(NamedTuple):
 class Built(NamedTuple):
     """A program that was built.
 
-    program: the bytes of a .pte. entry: its report. float_program: the same module in float32, to
+    program: the bytes of a .pte. report: of it. float_program: the same module in float32, to
     compare an int8 program with; None for any other, and if it cannot be lowered.
     """
 
     program: bytes
-    entry: dict[str, Any]
+    report: Checked
     float_program: bytes | None = None
 
 
@@ -161,22 +170,23 @@ def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
         raise source.explain(error, quantize is not None) from None
     with steps.step("planning its memory"):
         written = _replanned(lowered.program, source.name, options.int8_io)
-    entry = {"model": source.name, "dtype": _dtypes(written) if quantize is None else "int8",
-             "core": None if quantize is None else options.core,
-             "bytes_before": source.before, "bytes": len(written),
-             "warnings": _warnings(quantize, evaluated), "layer_warnings": [],
-             "kept_float": _kept_float(lowered, options.keep_float), "mixed": mixed,
-             **_loaded(written, lowered, options)}
-    if entry["missing_operators"]:
-        return Built(written, entry | _unknown("not run: kernels are missing"))
-    with steps.step("comparing it with PyTorch on the twin"):
-        entry |= _compared(lowering, source, lowered, evaluated)
-        warnings = report.layer_warnings(entry["layers"], lambda below, poor: _causes(
-            lowering, lowered, evaluated, quantize, below, poor))
-        entry["layer_warnings"] = [
-            {"what": one.what, "remedy": one.remedy, "stance": one.stance} for one in warnings]
-    entry["verdict"] = report.verdict(entry["outputs"])
-    return Built(written, entry, quantize and _in_float(lowering, source, options, steps))
+    memory = _loaded(written, lowered, options)
+    if memory.missing_operators:
+        compared, warnings = Comparison("not run: kernels are missing"), []
+    else:
+        with steps.step("comparing it with PyTorch on the twin"):
+            compared = _compared(lowering, source, lowered, evaluated)
+            warnings = report.layer_warnings(compared.layers, lambda below, poor: _causes(
+                lowering, lowered, evaluated, quantize, below, poor))
+    checked = Checked(
+        model=source.name, dtype=_dtypes(written) if quantize is None else "int8",
+        core=None if quantize is None else options.core, bytes_before=source.before,
+        bytes=len(written), warnings=_warnings(quantize, evaluated), layer_warnings=warnings,
+        kept_float=_kept_float(lowered, options.keep_float), mixed=mixed, **vars(memory),
+        **vars(compared), verdict=report.verdict(compared.outputs))
+    if memory.missing_operators or quantize is None:
+        return Built(written, checked)
+    return Built(written, checked, _in_float(lowering, source, options, steps))
 
 
 def _kept_float(lowered: "Lowered", names: tuple[str, ...]) -> list[int]:
@@ -190,7 +200,7 @@ def _kept_float(lowered: "Lowered", names: tuple[str, ...]) -> list[int]:
 
 
 def _causes(lowering: ModuleType, lowered: "Lowered", evaluated: Samples, quantize: Samples | None,
-            below: list[dict[str, Any]], poor: list[dict[str, Any]]) -> "dict[str, Cause]":
+            below: list[LayerDifference], poor: list[LayerDifference]) -> "dict[str, Cause]":
     """Return the causes of poor layers, which report.layer_warnings words.
 
     Empty for a float32 program, whose layers are not quantized.
@@ -201,8 +211,8 @@ def _causes(lowering: ModuleType, lowered: "Lowered", evaluated: Samples, quanti
     with unchanged(lowering.torch, lowered.fake_quantized):
         found: dict[str, Cause] = causes.find(
             lowered.fake_quantized, lowered.reference, _tensors(lowering.torch, evaluated.inputs[0]),
-            {layer["value"]: layer["operator"] for layer in below},
-            [layer["value"] for layer in poor], quantize.inputs)
+            {layer.value: layer.operator for layer in below}, [layer.value for layer in poor],
+            quantize.inputs)
     return found
 
 
@@ -344,10 +354,10 @@ def _lower(lowering: ModuleType, source: Source, quantize: Samples | None, optio
 
 def _mixed(lowering: ModuleType, source: Source, lowered: "Lowered", quantize: Samples,
            evaluated: Samples, options: ExportOptions,
-           steps: Steps) -> "tuple[Lowered, ExportOptions, dict[str, Any] | None]":
+           steps: Steps) -> "tuple[Lowered, ExportOptions, MixedReport | None]":
     """Leave layers in float until the outputs have the SQNR of options.mixed.
 
-    Return the program, the options that name its layers in float, and the entry of the report, which is
+    Return the program, the options that name its layers in float, and the part of the report, which is
     None if the twin cannot run the program.
     """
     def lower(names: tuple[str, ...]) -> "Lowered":
@@ -365,7 +375,7 @@ def _mixed(lowering: ModuleType, source: Source, lowered: "Lowered", quantize: S
     samples = [_tensors(lowering.torch, sample) for sample in evaluated.inputs[:_TRIAL_SAMPLES]]
     with unchanged(lowering.torch, lowered.fake_quantized):
         found = mixed.reach(lowered, samples, options.core, options.mixed, lower, measure, steps)
-    return found.lowered, options._replace(keep_float=options.keep_float + found.names), found.entry
+    return found.lowered, options._replace(keep_float=options.keep_float + found.names), found.report
 
 
 def _replanned(program: bytes, name: str, int8_io: bool) -> bytes:
@@ -378,7 +388,7 @@ def _replanned(program: bytes, name: str, int8_io: bool) -> bytes:
         return program
 
 
-def _loaded(program: bytes, lowered: "Lowered", options: ExportOptions) -> dict[str, Any]:
+def _loaded(program: bytes, lowered: "Lowered", options: ExportOptions) -> Memory:
     """Load a program on the twin, and return its memory.
 
     If the twin refuses an instruction, the error names the layer.
@@ -395,24 +405,18 @@ def _loaded(program: bytes, lowered: "Lowered", options: ExportOptions) -> dict[
                    remedy=_remedy("layer", options.quantize is not None)) from None
 
 
-def _memory(program: bytes) -> dict[str, Any]:
+def _memory(program: bytes) -> Memory:
     meta = open_program(program).method_meta("forward")
     missing = meta.missing_operators()
     planned = [meta.memory_planned_buffer_size(i) for i in range(meta.num_memory_planned_buffers())]
-    entry = {"method_pool": None, "planned": planned, "temp": None, "missing_operators": missing}
-    if not missing:
-        report = load_with_exact_memories(open_program(program), "forward").memory_report()
-        entry |= {"method_pool": report["method_pool"]["used"], "temp": report["temp"]["used"]}
-    return entry
-
-
-def _unknown(reason: str) -> dict[str, Any]:
-    return {"checked": reason, "samples": 0, "layer_samples": 0, "layers": [], "outputs": [],
-            "accuracy": None, "verdict": "unknown"}
+    if missing:
+        return Memory(None, planned, None, missing)
+    used = load_with_exact_memories(open_program(program), "forward").memory_report()
+    return Memory(used["method_pool"]["used"], planned, used["temp"]["used"], missing)
 
 
 def _compared(lowering: ModuleType, source: Source, lowered: "Lowered",
-              evaluated: Samples) -> dict[str, Any]:
+              evaluated: Samples) -> Comparison:
     def values_of(graph: "GraphModule") -> differences.ValuesOf:
         return lambda sample, names: lowering.float_values(
             graph, _tensors(lowering.torch, sample), names)
@@ -428,10 +432,9 @@ def _compared(lowering: ModuleType, source: Source, lowered: "Lowered",
         raise fail(NOT_SUPPORTED, f"the program computes other sizes than PyTorch: {error}",
                    source.name, remedy="write the module with other operators") from None
     except Error as error:
-        return _unknown(f"not run: {error.message}")
+        return Comparison(f"not run: {error.message}")
     count = len(evaluated.inputs)
-    return {"checked": "executed", "samples": count, "layer_samples": min(count, _LAYER_SAMPLES),
-            "layers": layers, "outputs": outputs, "accuracy": right}
+    return Comparison("executed", count, min(count, _LAYER_SAMPLES), layers, outputs, right)
 
 
 class _OtherSizes(Exception):
@@ -443,7 +446,7 @@ def _sizes(outputs: list[Any]) -> str:
 
 
 def _outputs(torch: ModuleType, source: Source, program: bytes,
-             evaluated: Samples) -> tuple[list[dict[str, Any]], dict[str, float] | None]:
+             evaluated: Samples) -> tuple[list[OutputDifference], Accuracy | None]:
     """Return the difference of each output, and of how many samples the class is right."""
     stepper = differences.Stepper(program)
     found: dict[int, differences.Difference] = {}
@@ -461,10 +464,10 @@ def _outputs(torch: ModuleType, source: Source, program: bytes,
             for side, outputs in enumerate((expected, computed)):
                 right[side] += int(np.argmax(outputs[0])) == evaluated.labels[k]
     count = len(evaluated.inputs)
-    accuracy = None if evaluated.labels is None else {
-        "pytorch": right[0] / count, "program": right[1] / count}
-    entries = [{"output": i, "equal": None, **found[i].entry()} for i in sorted(found)]
-    return entries, accuracy
+    accuracy = (None if evaluated.labels is None
+                else Accuracy(right[0] / count, right[1] / count))
+    return [OutputDifference(i, one.equal, one.sqnr, one.largest, one.magnitude)
+            for i, one in sorted(found.items())], accuracy
 
 
 def _tensors(torch: ModuleType, sample: list[Any]) -> tuple[Any, ...]:

@@ -3,7 +3,8 @@
 Files are read and written by ExecuTorch's own code, so this needs the `export` extra.
 """
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -13,6 +14,7 @@ from picotorch.errors import INTERNAL, INVALID_PROGRAM, NOT_FOUND, fail
 from picotorch.tensor import TensorInfo
 
 from ..host import inputs, show, twin
+from ..host.report import Report, TensorType
 from ..host.request import Request
 from ..run.parity import same_bits
 from . import method_editor
@@ -24,8 +26,36 @@ if TYPE_CHECKING:
 _TEMP_SIZE = 1 << 20
 
 
-def export_file(data: bytes, name: str, int8_io: bool) -> tuple[bytes, dict[str, Any]]:
-    """Return the bytes of the new program, and what was done; see rewriting.rewrite. Raises Error."""
+@dataclass(frozen=True)
+class IntegerTensor(TensorType):
+    """An input or output of integers."""
+
+    scale: float
+    zero_point: int
+
+
+@dataclass(frozen=True)
+class ReplannedMethod(method_editor.Rewritten):
+    """A method with another plan. checked: "same outputs", or why they could not be compared."""
+
+    inputs: list[IntegerTensor]
+    outputs: list[IntegerTensor]
+    checked: str
+
+
+@dataclass(frozen=True)
+class Replanned(Report):
+    """A program whose memory was planned again. output: the file."""
+
+    model: str
+    bytes_before: int
+    bytes: int
+    methods: list[ReplannedMethod]
+    output: str = ""
+
+
+def export_file(data: bytes, name: str, int8_io: bool) -> tuple[bytes, Replanned]:
+    """Return the bytes of the new program, and what was done. Raises the errors of rewrite."""
     exporter = _Exporter()
     if data[4:6] != b"ET":
         raise fail(INVALID_PROGRAM, "is no program (.pte): its identifier is not ET12", name)
@@ -33,13 +63,10 @@ def export_file(data: bytes, name: str, int8_io: bool) -> tuple[bytes, dict[str,
         pte = exporter.deserialize_pte_binary(data)
     except Exception as error:
         raise fail(INVALID_PROGRAM, f"ExecuTorch cannot read it: {error}", name) from None
-    methods = method_editor.rewrite(pte.program, exporter.constant_plan, int8_io)
+    rewritten = method_editor.rewrite(pte.program, exporter.constant_plan, int8_io)
     written = bytes(exporter.serialize_pte_binary(pte, extract_delegate_segments=True))
-    for method in methods:
-        method |= _signature(written, method["method"])
-        method["checked"] = _check(data, written, name, method)
-    return written, {"model": name, "bytes_before": len(data), "bytes": len(written),
-                     "methods": methods}
+    methods = [_compared(one, data, written, name) for one in rewritten]
+    return written, Replanned(name, len(data), len(written), methods)
 
 
 class _Exporter:
@@ -68,29 +95,29 @@ class _Exporter:
                 "", '[1, {"type": null, "context": null, "children_spec": []}]'))
 
 
-def _signature(data: bytes, method: str) -> dict[str, Any]:
-    meta = twin.open_program(data).method_meta(method)
-    return {"inputs": [_io_entry(meta.input_tensor_meta(i), found) for i in range(meta.num_inputs())
-                       if (found := meta.input_quantization(i))],
-            "outputs": [_io_entry(meta.output_tensor_meta(i), found) for i in range(meta.num_outputs())
-                        if (found := meta.output_quantization(i))]}
+def _compared(one: method_editor.Rewritten, old: bytes, new: bytes, name: str) -> ReplannedMethod:
+    meta = twin.open_program(new).method_meta(one.method)
+    inputs = [_integers(meta.input_tensor_meta(i), found) for i in range(meta.num_inputs())
+              if (found := meta.input_quantization(i))]
+    outputs = [_integers(meta.output_tensor_meta(i), found) for i in range(meta.num_outputs())
+               if (found := meta.output_quantization(i))]
+    return ReplannedMethod(**vars(one), inputs=inputs, outputs=outputs,
+                           checked=_check(old, new, name, one))
 
 
-def _io_entry(info: TensorInfo, quantization: tuple[float, int]) -> dict[str, Any]:
-    scale, zero_point = quantization
-    return {"dtype": info.dtype, "sizes": list(info.sizes()), "dim_order": list(info.dim_order()),
-            "scale": scale, "zero_point": zero_point}
+def _integers(info: TensorInfo, quantization: tuple[float, int]) -> IntegerTensor:
+    return IntegerTensor(info.dtype, list(info.sizes()), list(info.dim_order()), *quantization)
 
 
 # ---- the new program beside the old one, on the twin
 
 
-def _check(old: bytes, new: bytes, name: str, entry: dict[str, Any]) -> str:
+def _check(old: bytes, new: bytes, name: str, done: method_editor.Rewritten) -> str:
     """Run both with the same random inputs: "same outputs", or why they could not run.
 
     Raises Internal when they differ.
     """
-    method, changed = entry["method"], entry["quantized"]
+    method, changed = done.method, done.quantized
     try:
         meta = twin.open_program(new).method_meta(method)
         integers = inputs.random_inputs(meta)
@@ -120,19 +147,18 @@ def _dequantized(array: np.ndarray, quantization: tuple[float, int] | None) -> n
 # ---- for people
 
 
-def show_text(entry: dict[str, Any]) -> None:
-    show.line(f"{entry['model']}: {show.size(entry['bytes_before'])}; {entry['output']}: "
-              f"{show.size(entry['bytes'])}")
-    for method in entry["methods"]:
-        show.heading(f"Method {method['method']}")
-        tensors = [*method["inputs"], *method["outputs"]]
-        if method["quantized"]:
+def show_text(found: Replanned) -> None:
+    show.line(f"{found.model}: {show.size(found.bytes_before)}; {found.output}: "
+              f"{show.size(found.bytes)}")
+    for method in found.methods:
+        show.heading(f"Method {method.method}")
+        if method.quantized:
             show.table(["", "type", "scale", "zero point>"], [
-                [name, show.tensor(tensor), f"{tensor['scale']:.9g}", tensor["zero_point"]]
-                for name, tensor in zip(method["quantized"], tensors, strict=True)])
+                [name, tensor.text, f"{tensor.scale:.9g}", tensor.zero_point]
+                for name, tensor in zip(method.quantized, [*method.inputs, *method.outputs],
+                                        strict=True)])
             click.echo()
-        show.table(["memory", "before>", "now>", "least>"], [
+        show.table(["memory", "before>", "now>", "minimum>"], [
             [f"planned buffer {i}", *row] for i, row in enumerate(zip(
-                method["planned_before"], method["planned"], method["min_planned"],
-                strict=True))])
-        show.line(f"On the twin, with random inputs: {method['checked']}")
+                method.planned_before, method.planned, method.min_planned, strict=True))])
+        show.line(f"On the twin, with random inputs: {method.checked}")

@@ -3,20 +3,22 @@
 Reading such a file and running its module runs operators that the file names, and some of these write
 files. So they run confined, see sandbox. The request goes to the process's stdin as an .npz file; it
 prints messages, each a line of JSON: {"tell": text} for a step, and in the end {"error": code,
-"message": text} or {"program": base64, "float_program": base64 or null, "entry": ...}. No message is
+"message": text} or {"program": base64, "float_program": base64 or null, "report": ...}. No message is
 trusted: it is text, numbers, and the bytes of programs.
 """
 
 import base64
 import contextlib
+import dataclasses
 import io
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import typing
 from collections.abc import Callable
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import numpy as np
 
@@ -29,6 +31,7 @@ from ..host.npz import storable
 from . import modules, pipeline, sandbox, torchscript
 from .pipeline import Built, ExportOptions
 from .progress import Steps
+from .result import Checked
 
 _LONGEST = 4 * LIMIT  # bytes of a message
 
@@ -135,34 +138,27 @@ def _read_answer(answer: Any, name: str) -> Built:
         raise fail(int(answer["error"]), str(answer["message"]))
     program, float_program = (answer[key] and base64.b64decode(answer[key])
                               for key in ("program", "float_program"))
-    entry = {**_checked(answer["entry"], _ENTRY), "model": name, "bytes": len(program)}
-    return Built(program, entry, float_program)
+    report = dataclasses.replace(_read(Checked, answer["report"]), model=name, bytes=len(program))
+    return Built(program, report, float_program)
 
 
-_DIFFERENCE = {"sqnr": float, "largest": float, "magnitude": float}
-_ENTRY = {  # the entry of building.build
-    "model": str, "dtype": str, "core": str, "bytes_before": int, "bytes": int, "method_pool": int,
-    "planned": [int], "temp": int, "missing_operators": [str], "warnings": [str], "verdict": str,
-    "checked": str, "samples": int, "layer_samples": int,
-    "accuracy": {"pytorch": float, "program": float},
-    "outputs": [{"output": int, **_DIFFERENCE, "equal": float}],
-    "mixed": {"target": float, "reached": bool, "int8": float, "found": float, "int8_cycles": int,
-              "cycles": int, "layers": [
-                  {"layer": str, "gain": float, "cycles": int, "is_chosen": bool}]},
-    "kept_float": [int], "layer_warnings": [{"what": str, "remedy": str, "stance": str}],
-    "layers": [{"layer": str, "value": str, "operator": str, "dtype": str, **_DIFFERENCE,
-                "fake_sqnr": float}],
-}  # fmt: skip
+def _read(kind: Any, value: Any) -> Any:
+    """Return a value of JSON as this type, a dataclass for instance.
 
-
-def _checked(value: Any, kind: Any) -> Any:
-    """Return a value of JSON as this kind describes it; None stays None."""
-    if value is None:
-        return None
-    if isinstance(kind, dict):
-        return {key: _checked(value[key], one) for key, one in kind.items()}
-    if isinstance(kind, list):
-        return [_checked(item, kind[0]) for item in list(value)]
+    Raises AttributeError, KeyError, TypeError or ValueError for other values.
+    """
+    parts = typing.get_args(kind)
+    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+        types = typing.get_type_hints(kind)
+        return kind(**{field.name: _read(types[field.name], value[field.name])
+                       for field in dataclasses.fields(kind)})
+    if type(None) in parts:
+        return None if value is None else _read(parts[0], value)
+    if typing.get_origin(kind) is Literal:
+        return parts[parts.index(value)]
+    if typing.get_origin(kind) in (list, tuple):
+        items = [_read(parts[0], item) for item in list(value)]
+        return items if typing.get_origin(kind) is list else tuple(items)
     return kind(value)
 
 
@@ -185,7 +181,7 @@ def main() -> None:
         built = _export(request, message, Steps(lambda text: say(tell=text)))
         program, float_program = (part and base64.b64encode(part).decode()
                                   for part in (built.program, built.float_program))
-        say(program=program, float_program=float_program, entry=built.entry)
+        say(program=program, float_program=float_program, report=dataclasses.asdict(built.report))
     except Error as error:
         say(error=error.code, message=error.message)
     except Exception as error:

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -34,7 +33,7 @@ from ..host.operators import (
 from ..host.optimize import BALANCED, Optimize
 from ..host.report import Report
 from ..host.sources import ROOT
-from ..measure.flash import flash_of_operators, flash_rows
+from ..measure.flash import OperatorsFlash, flash_of_operators, flash_rows
 from ..run import emulator
 
 STDERR = 2
@@ -97,7 +96,7 @@ class Firmware(Report):
     parts: list[str]
     backends: list[str]
     flash: int
-    kernels: dict[str, Any]
+    kernels: OperatorsFlash
 
 
 def default_output(board: str, bare: bool = False) -> Path:
@@ -217,7 +216,7 @@ def show_text(entry: Firmware) -> None:
     show.line(f"{entry.firmware}: {entry.board}, kernels of {len(entry.operators)} of "
               f"{len(supported_operators())} operators")
     show.heading("Flash")
-    show.table(["", "bytes>"], [*flash_rows([entry.kernels]), ["whole firmware", entry.flash]])
+    show.table(["", "bytes>"], [*flash_rows(entry.kernels), ["whole firmware", entry.flash]])
     if entry.parts:
         show.line(f"Parts of the runtime: {', '.join(entry.parts)}")
     for name in entry.backends:

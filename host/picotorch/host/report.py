@@ -9,6 +9,11 @@ MERGED = {"json": "merged"}  # metadata of a field whose own fields JSON has in 
 HIDDEN = {"json": "hidden"}  # metadata of a field that JSON does not have
 
 
+def json_key(name: str) -> dict[str, str]:
+    """Return the metadata of a field that has another name in JSON, such as a keyword of Python."""
+    return {"key": name}
+
+
 class Report:
     """The base of dataclasses that commands return. The names of the fields are the keys of JSON."""
 
@@ -19,10 +24,47 @@ class Report:
         for field in dataclasses.fields(self):
             value, kind = getattr(self, field.name), field.metadata.get("json")
             if kind == "merged":
-                found |= value.to_json()
+                found |= value.to_json() if value is not None else {}
             elif kind != "hidden" and (kind != "optional" or value is not None):
-                found[field.name] = plain(value)
+                found[field.metadata.get("key", field.name)] = plain(value)
         return found
+
+
+@dataclasses.dataclass(frozen=True)
+class WrittenFile(Report):
+    """A file that a command wrote."""
+
+    output: Path
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorType(Report):
+    """The type of a tensor."""
+
+    dtype: str
+    sizes: list[int]
+    dim_order: list[int]
+
+    @property
+    def text(self) -> str:
+        """Return the type for people: "Float [1, 3, 8, 8] dim order 0 2 3 1"."""
+        text = f"{self.dtype} [{', '.join(map(str, self.sizes))}]"
+        order = self.dim_order
+        return text if order == sorted(order) else f"{text} dim order {' '.join(map(str, order))}"
+
+
+@dataclasses.dataclass(frozen=True)
+class SizedTensor(TensorType):
+    """The type of a tensor and its bytes. dynamic: they are upper bounds, None if they are fixed."""
+
+    nbytes: int
+    dynamic: bool | None = dataclasses.field(default=None, metadata=OPTIONAL)
+
+    @property
+    def text(self) -> str:
+        """Return the type for people, "Float up to [1, 3, 8, 8]" if it is dynamic."""
+        text = super().text
+        return text.replace(" [", " up to [", 1) if self.dynamic else text
 
 
 def plain(value: Any) -> Any:

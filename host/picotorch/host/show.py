@@ -16,20 +16,12 @@ import click
 
 from picotorch.errors import Error
 
-from .report import Report, plain
+from .report import Report
 
 Reported = TypeVar("Reported", bound=Report)
 
 # Of the verdict in the last column of a table, on a terminal
 _COLOURS = {"fits": "green", "DOES NOT FIT": "red", "PASS": "green", "FAIL": "red"}
-
-
-def entry(found: dict[str, Any], is_json: bool, show_text: Callable[..., Any], *arguments: Any) -> None:
-    """Print the result of a command: as JSON, or by show_text for people."""
-    if is_json:
-        as_json(plain(found))
-    else:
-        show_text(found, *arguments)
 
 
 def report(found: Reported, is_json: bool, show_text: Callable[[Reported], None]) -> None:
@@ -125,10 +117,3 @@ def sizes(values: Iterable[int]) -> str:
     """Return sizes as text: "[1, 64]" without spaces around the brackets."""
     return "[" + ", ".join(map(str, values)) + "]"
 
-
-def tensor(entry: dict[str, Any]) -> str:
-    """Return a tensor of description.py: "Float [1, 3, 8, 8] dim order 0 2 3 1"."""
-    bound = "up to " if entry.get("dynamic") else ""
-    text = f"{entry['dtype']} {bound}{sizes(entry['sizes'])}"
-    order = entry["dim_order"]
-    return text if order == sorted(order) else f"{text} dim order {' '.join(map(str, order))}"

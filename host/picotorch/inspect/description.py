@@ -1,4 +1,4 @@
-"""Describe a program as plain dicts and lists: for `inspect`, for people and as JSON."""
+"""Describe the methods of a program, for picotorch inspect and size."""
 
 from typing import Any
 
@@ -7,7 +7,21 @@ from picotorch.delegates import CompileSpecs, get_backend
 
 from ..host.instructions import MOVE_CALL, Instruction, read_instructions
 from ..host.operators import methods_of
+from ..host.report import SizedTensor
 from ..host.values import TENSOR, Values, kind_name
+from .report import (
+    Constant,
+    Delegate,
+    InstructionText,
+    MethodContents,
+    NamedData,
+    NamedTensor,
+    Operator,
+    PlannedTensor,
+    Quantization,
+    TensorPlace,
+    ValueType,
+)
 
 
 def constant_methods(program: Program) -> dict[str, Any]:
@@ -26,40 +40,30 @@ def constant_methods(program: Program) -> dict[str, Any]:
     return found
 
 
-def describe(meta: MethodMeta) -> dict[str, Any]:
-    """Return a method. Raises InvalidProgram."""
+def describe(meta: MethodMeta) -> MethodContents:
+    """Return the contents of a method. Raises InvalidProgram."""
     values = Values(meta.program, meta.plan)
-    return {
-        "name": meta.name(),
-        "inputs": [_input(meta, values, i) for i in range(meta.num_inputs())],
-        "outputs": [_output(meta, i) for i in range(meta.num_outputs())],
-        "attributes": [{"name": info.name(), **tensor_entry(info)} for info in _attributes(meta)],
-        "backends": meta.backend_names(),
-        "delegates": delegate_list(meta),
-        "operators": operator_list(meta),
-        "planned_buffers": planned_buffers(meta),
-        "constant_bytes": constant_bytes(values),
-        "tensors": [_tensor(values, i) for i in range(len(values)) if values.kind(i) == TENSOR],
-        "instructions": _instructions(meta, values),
-    }
+    return MethodContents(
+        name=meta.name(),
+        inputs=[_input(meta, values, i) for i in range(meta.num_inputs())],
+        outputs=[_output(meta, i) for i in range(meta.num_outputs())],
+        attributes=[NamedTensor(info.name(), tensor_type(info)) for info in _attributes(meta)],
+        backends=meta.backend_names(),
+        delegates=delegate_list(meta),
+        operators=operator_list(meta),
+        planned_buffers=planned_buffers(meta),
+        constant_bytes=constant_bytes(values),
+        tensors=[_tensor(values, i) for i in range(len(values)) if values.kind(i) == TENSOR],
+        instructions=_instructions(meta, values))
 
 
-def delegate_list(meta: MethodMeta) -> list[dict[str, Any]]:
-    """Return the delegates of a method.
-
-    Each has the backend, the size and offset of the processed data, the compile specs (key, and bytes
-    in hexadecimal digits), and whether the backend is registered here.
-    """
-    library, found = meta.program.library, []
-    for i, name in enumerate(meta.backend_names()):
-        found.append({
-            "backend": name,
-            "nbytes": len(library.processed(meta.plan, i)),
-            "stored": "inline" if library.delegate(meta.plan, i).is_inline else "segment",
-            "compile_specs": _compile_specs(meta, i),
-            "registered": get_backend(name) is not None,
-        })
-    return found
+def delegate_list(meta: MethodMeta) -> list[Delegate]:
+    """Return the delegates of a method."""
+    library = meta.program.library
+    return [Delegate(name, len(library.processed(meta.plan, i)),
+                     "inline" if library.delegate(meta.plan, i).is_inline else "segment",
+                     _compile_specs(meta, i), get_backend(name) is not None)
+            for i, name in enumerate(meta.backend_names())]
 
 
 def partitioners(backends: list[str]) -> str:
@@ -68,10 +72,10 @@ def partitioners(backends: list[str]) -> str:
     return " and ".join(names.get(name, f"the partitioner of {name}") for name in backends)
 
 
-def named_data_list(program: Program) -> list[dict[str, Any]]:
+def named_data_list(program: Program) -> list[NamedData]:
     """List the keys and sizes of a program's named data."""
     named = program.get_named_data_map()
-    return [{"key": named.get_key(i), "nbytes": len(program.library.data(i))}
+    return [NamedData(named.get_key(i), len(program.library.data(i)))
             for i in range(named.get_num_keys())]
 
 
@@ -85,50 +89,46 @@ def _compile_specs(meta: MethodMeta, i: int) -> list[list[str]]:
     return [[specs[k].key, bytes(specs[k].value).hex()] for k in range(len(specs))]
 
 
-def tensor_entry(info: TensorInfo) -> dict[str, Any]:
-    """Return the dtype, sizes, dim order and bytes of a tensor as plain data."""
-    return {"dtype": info.dtype, "sizes": list(info.sizes()), "dim_order": list(info.dim_order()),
-            "nbytes": info.nbytes(), **({"dynamic": True} if info.is_dynamic() else {})}
+def tensor_type(info: TensorInfo) -> SizedTensor:
+    """Return the type of a tensor."""
+    return SizedTensor(info.dtype, list(info.sizes()), list(info.dim_order()), info.nbytes(),
+                      info.is_dynamic() or None)
 
 
 def _attributes(meta: MethodMeta) -> list[TensorInfo]:
     return [meta.attribute_tensor_meta(i) for i in range(meta.num_attributes())]
 
 
-def _input(meta: MethodMeta, values: Values, i: int) -> dict[str, Any]:
+def _input(meta: MethodMeta, values: Values, i: int) -> ValueType:
     tag = meta.input_tag(i)
     if tag != TENSOR:
-        return {"type": kind_name(tag), "value": values.plain(meta.input_value(i))}
-    info = meta.input_tensor_meta(i)
-    return {"type": "Tensor", **tensor_entry(info), "planned": info.is_memory_planned(),
-            "quantization": _quantization(meta.input_quantization(i))}
+        return Constant(kind_name(tag), values.plain(meta.input_value(i)))
+    return _planned(meta.input_tensor_meta(i), meta.input_quantization(i))
 
 
-def _quantization(parameters: tuple[float, int] | None) -> dict[str, float] | None:
-    return dict(zip(("scale", "zero_point"), parameters, strict=True)) if parameters else None
-
-
-def _output(meta: MethodMeta, i: int) -> dict[str, Any]:
+def _output(meta: MethodMeta, i: int) -> ValueType:
     tag = meta.output_tag(i)
     if tag != TENSOR:
-        return {"type": kind_name(tag)}
-    info = meta.output_tensor_meta(i)
-    return {"type": "Tensor", **tensor_entry(info), "planned": info.is_memory_planned(),
-            "quantization": _quantization(meta.output_quantization(i))}
+        return ValueType(kind_name(tag))
+    return _planned(meta.output_tensor_meta(i), meta.output_quantization(i))
 
 
-def operator_list(meta: MethodMeta) -> list[dict[str, Any]]:
-    """Return the operators in the program's order, each with whether this build has a kernel for it."""
+def _planned(info: TensorInfo, parameters: tuple[float, int] | None) -> PlannedTensor:
+    return PlannedTensor("Tensor", tensor_type(info), info.is_memory_planned(),
+                         Quantization(*parameters) if parameters else None)
+
+
+def operator_list(meta: MethodMeta) -> list[Operator]:
+    """Return the operators in the program's order."""
     missing = set(meta.missing_operators())
     names = [meta.operator_name(i) for i in range(meta.num_operators())]
-    return [{"name": name, "kernel": name not in missing} for name in names]
+    return [Operator(name, name not in missing) for name in names]
 
 
-def _tensor(values: Values, i: int) -> dict[str, Any]:
+def _tensor(values: Values, i: int) -> TensorPlace:
     info = values.tensor(i)
     memory, offset = values.location(i)
-    return {"value": i, **tensor_entry(info), "memory": memory, "offset": offset,
-            "name": info.name()}
+    return TensorPlace(i, tensor_type(info), memory, offset, info.name())
 
 
 def constant_bytes(values: Values) -> int:
@@ -145,12 +145,13 @@ def constant_bytes(values: Values) -> int:
 # ---- instructions
 
 
-def _instructions(meta: MethodMeta, values: Values) -> list[dict[str, Any]]:
+def _instructions(meta: MethodMeta, values: Values) -> list[InstructionText]:
     instructions = read_instructions(meta, values)
     values.written = {value for i in instructions for value in i.outputs}
-    return [{"index": i.index, "call": i.call,
-             "arguments": [values.text(value) for value in i.arguments] + _target(i, values),
-             "outputs": [] if i.kind == MOVE_CALL else [values.text(value) for value in i.outputs]}
+    return [InstructionText(
+                i.index, i.call,
+                [values.text(value) for value in i.arguments] + _target(i, values),
+                [] if i.kind == MOVE_CALL else [values.text(value) for value in i.outputs])
             for i in instructions]
 
 

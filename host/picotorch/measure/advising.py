@@ -2,8 +2,8 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import click
 
@@ -11,11 +11,24 @@ from picotorch import MethodMeta
 
 from ..host import show
 from ..host.instructions import DELEGATE_CALL, Instruction, read_instructions
+from ..host.request import Estimate
 from ..host.twin import is_ptm, open_program
 from ..host.values import LEFT_OUT, TENSOR, Values
-from ..inspect.description import constant_bytes, partitioners
+from ..inspect.description import constant_bytes, partitioners, planned_buffers
 from ..inspect.lifetimes import Box, lifetimes
 from . import by_size, cycles, timing
+from .advice import (
+    IN_EITHER,
+    IN_FLOAT32,
+    IN_INT8,
+    Advice,
+    Advised,
+    CostlyLayer,
+    Int8Share,
+    LargeTensor,
+    Stance,
+    agreed,
+)
 from .macs import factors, macs_of
 
 _LARGEST = 5  # rows of what costs most
@@ -55,38 +68,6 @@ _FLOAT_LAYERS = {
 }
 _ANOTHER_LAYER = ("use an operator that has an int8 kernel: sigmoid, tanh, gelu, hardswish and softmax "
                   "have one")
-
-# What a remedy presupposes: that the program is int8; that it is float32 instead; nothing
-Stance = Literal["int8", "float32", ""]
-IN_INT8: Stance = "int8"
-IN_FLOAT32: Stance = "float32"
-IN_EITHER: Stance = ""
-
-
-class Advice(NamedTuple):
-    """Advice on a model.
-
-    what: a clause. remedy: the change, "" for none. stance: IN_INT8, IN_FLOAT32 or IN_EITHER.
-    instructions: their numbers. nbytes: of RAM or flash that the change can save.
-    """
-
-    what: str
-    remedy: str
-    stance: Stance = IN_EITHER
-    instructions: tuple[int, ...] = ()
-    nbytes: int = 0
-
-    def entry(self) -> dict[str, Any]:
-        """Return the advice as plain data."""
-        return {"what": self.what, "instructions": list(self.instructions), "bytes": self.nbytes,
-                "remedy": self.remedy}
-
-
-def agreed(found: list[Advice]) -> list[Advice]:
-    """Return advice without contradictions: if any abandons int8, no remedy for int8 is left."""
-    if not any(one.stance == IN_FLOAT32 for one in found):
-        return found
-    return [one._replace(remedy="") if one.stance == IN_INT8 else one for one in found]
 
 
 class _Method(NamedTuple):
@@ -151,44 +132,36 @@ def without_gain(model: bytes, whats: Iterable[str], kept: Iterable[int] = ()) -
     return [_no_gain(what, share) for what in whats]
 
 
-def int8_share(model: bytes, method: str = "forward") -> dict[str, int]:
-    """Count the int8 part of a method: "layers", "macs", "all_layers" and "all_macs".
+def int8_share(model: bytes, method: str = "forward") -> Int8Share:
+    """Count the int8 part of a method.
 
     Conversions between int8 and float are no layers. Raises NotFound, InvalidProgram.
     """
     found = _read(open_program(model).method_meta(method))
-    shares = {"layers": 0, "all_layers": 0, "macs": 0, "all_macs": 0}
+    counts: Counter[str] = Counter()
     for one in found.instructions:
         outputs = found.tensors(one.outputs)
         if not outputs or _is_conversion(one) or one.call.startswith("executorch_prim"):
             continue
         is_int8, macs = found.values.tensor(outputs[0]).dtype == "Char", macs_of(one, found.values)
-        shares["all_layers"] += 1
-        shares["all_macs"] += macs
+        counts["all_layers"] += 1
+        counts["all_macs"] += macs
         if is_int8:
-            shares["layers"] += 1
-            shares["macs"] += macs
-    return shares
+            counts["layers"] += 1
+            counts["macs"] += macs
+    return Int8Share(counts["layers"], counts["all_layers"], counts["macs"], counts["all_macs"])
 
 
-def advise(model: bytes, name: str, method: str) -> dict[str, Any]:
-    """Return advice on a model, its largest tensors and its slowest layers.
-
-    "advice": each with "what", "instructions" (their numbers), "bytes" saved and "remedy". "memory":
-    the tensors in planned memory at its peak. "layers": the layers with the most multiply-accumulates.
-    Raises NotFound, InvalidProgram.
-    """
+def advise(model: bytes, name: str, method: str) -> Advised:
+    """Return advice on a method of a model. Raises NotFound, InvalidProgram."""
     meta = open_program(model).method_meta(method)
     found = _read(meta)
     rules = (_delegates, _copied_constants, _unrolled, _float_layers, _conversions, _slow_first_layer,
              _unused_indices, _idle_copies, _float_weights, _float_io)
     advice = agreed([*_int8_is_no_gain(model, meta, found),
                      *(one for rule in rules for one in rule(found))])
-    return {"model": name, "method": method, "constant_bytes": constant_bytes(found.values),
-            "planned": [meta.memory_planned_buffer_size(i)
-                        for i in range(meta.num_memory_planned_buffers())],
-            "advice": [one.entry() for one in advice if one.remedy],
-            "memory": _fullest(found), "layers": _max_macs(found)}
+    return Advised(name, method, constant_bytes(found.values), planned_buffers(meta),
+                   [one for one in advice if one.remedy], _fullest(found), _max_macs(found))
 
 
 def _read(meta: MethodMeta) -> _Method:
@@ -217,7 +190,7 @@ def _keep(method: _Method, kept: Iterable[int]) -> _Method:
 
 def _advice(what: str, instructions: Iterable[Instruction], nbytes: int, remedy: str,
             stance: Stance = IN_EITHER) -> Advice:
-    return Advice(what, remedy, stance, tuple(one.index for one in instructions), nbytes)
+    return Advice(what, tuple(one.index for one in instructions), nbytes, remedy, stance)
 
 
 # ---- int8 beside float32
@@ -259,11 +232,11 @@ def _int8_is_no_gain(model: bytes, meta: MethodMeta, found: _Method) -> Iterator
     share = _float_share(found, rows)
     of_float = (f"{100 * share:.0f} % of the instructions are in float operators and conversions "
                 "between them")
-    ours, other = _cycles(model, found, meta.name(), rows)
-    if ours["cycles"] > other["cycles"]:
-        yield _no_gain(f"int8 is slower than float32, about {ours['cycles']:,} cycles "
-                       f"({ours['instructions']:,} instructions) instead of about {other['cycles']:,} "
-                       f"({other['instructions']:,}); {of_float}", share, is_float)
+    ours, other = _estimates(model, found, meta.name(), rows)
+    if ours.cycles > other.cycles:
+        yield _no_gain(f"int8 is slower than float32, about {ours.cycles:,} cycles "
+                       f"({ours.instructions:,} instructions) instead of about {other.cycles:,} "
+                       f"({other.instructions:,}); {of_float}", share, is_float)
     elif share >= _MOSTLY:
         yield _no_gain(f"{of_float}, and int8 gains little", share, is_float)
     size = _bytes_in_float(model, found, sum(bool(row[3]) for row in rows) / len(rows))
@@ -279,27 +252,24 @@ def _is_in_float(method: _Method, one: Instruction) -> bool:
     return bool(outputs) and method.is_float(outputs[0])
 
 
-def _cycles(model: bytes, method: _Method, name: str,
-            rows: list[by_size.Row]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _estimates(model: bytes, method: _Method, name: str,
+               rows: list[by_size.Row]) -> tuple[Estimate, Estimate]:
     """Estimate an int8 program as picotorch export does, and the same module in float32.
 
     There, float operators cost as many instructions as a board counted here. A method that no board
     runs is estimated by its sizes.
     """
-    found, counts = (timing.estimated_with_counts(model, _CORE) if name == "forward"
-                     else ({"cycles": None}, []))
-    if found["cycles"] is None:
-        found = _sum_cycles([row[1:3] for row in rows])
-    return found, _sum_cycles([
+    found, counts = timing.estimate(model, _CORE) if name == "forward" else (None, [])
+    return found or _sum_cycles([row[1:3] for row in rows]), _sum_cycles([
         (in_float, counts[one.index] if counts and _is_in_float(method, one) else count)
         for one, _, _, in_float, count in rows if in_float])
 
 
-def _sum_cycles(counts: Iterable[tuple[str, int]]) -> dict[str, Any]:
+def _sum_cycles(counts: Iterable[tuple[str, int]]) -> Estimate:
     operators: Counter[str] = Counter()
     for operator, count in counts:
         operators[operator] += count
-    return cycles.estimate(_CORE, None, sum(operators.values()), dict(operators)).to_json()
+    return cycles.estimate(_CORE, None, sum(operators.values()), dict(operators))
 
 
 def _bytes_in_float(model: bytes, found: _Method, calls: float) -> int:
@@ -523,7 +493,7 @@ def _is_quantizer(instruction: Instruction) -> bool:
 # ---- what costs most
 
 
-def _fullest(method: _Method) -> list[dict[str, Any]]:
+def _fullest(method: _Method) -> list[LargeTensor]:
     """Return the tensors that lie in planned memory at the instruction that needs the most."""
     needed: dict[int, int] = {}
     for box in method.boxes:
@@ -536,8 +506,8 @@ def _fullest(method: _Method) -> list[dict[str, Any]]:
     step = max(needed, key=needed.__getitem__)
     boxes = sorted((box for box in method.boxes if box.first <= step <= box.last),
                    key=lambda box: -box.nbytes)
-    return [{"made_by": _maker(method, box), "shape": _shape(method, box), "bytes": box.nbytes,
-             "from": box.first, "to": box.last, "instruction": step} for box in boxes[:_LARGEST]]
+    return [LargeTensor(_maker(method, box), _shape(method, box), box.nbytes, box.first, box.last, step)
+            for box in boxes[:_LARGEST]]
 
 
 def _maker(method: _Method, box: Box) -> str:
@@ -551,41 +521,40 @@ def _shape(method: _Method, box: Box) -> str:
     return f"{info.dtype} {'x'.join(map(str, info.sizes()))}"
 
 
-def _max_macs(method: _Method) -> list[dict[str, Any]]:
+def _max_macs(method: _Method) -> list[CostlyLayer]:
     found = [(macs_of(one, method.values), one) for one in method.instructions]
     total = sum(macs for macs, _ in found)
     rows = sorted((row for row in found if row[0]), key=lambda row: -row[0])
-    return [{"instruction": one.index, "call": one.call, "macs": macs, "share": round(macs / total, 4)}
+    return [CostlyLayer(one.index, one.call, macs, round(macs / total, 4))
             for macs, one in rows[:_LARGEST]]
 
 
 # ---- for people
 
 
-def show_text(entry: dict[str, Any]) -> None:
-    show.line(f"{entry['model']}, method {entry['method']}: {entry['constant_bytes']:,} B of "
-              f"constants, {sum(entry['planned']):,} B of planned memory")
-    for number, one in enumerate(entry["advice"], 1):
-        saved = f": {one['bytes']:,} B" if one["bytes"] else ""
-        show.heading(f"{number}. {one['what'][0].upper()}{one['what'][1:]}{saved}")
-        if one["instructions"]:
-            show.line(f"   instructions: {_numbers(one['instructions'])}")
-        click.echo(click.wrap_text(show.printable(one["remedy"]), 80, "   ", "   "))
-    if not entry["advice"]:
+def show_text(found: Advised) -> None:
+    show.line(f"{found.model}, method {found.method}: {found.constant_bytes:,} B of "
+              f"constants, {sum(found.planned):,} B of planned memory")
+    for number, one in enumerate(found.advice, 1):
+        saved = f": {one.bytes:,} B" if one.bytes else ""
+        show.heading(f"{number}. {one.what[0].upper()}{one.what[1:]}{saved}")
+        if one.instructions:
+            show.line(f"   instructions: {_numbers(one.instructions)}")
+        click.echo(click.wrap_text(show.printable(one.remedy), 80, "   ", "   "))
+    if not found.advice:
         show.line("No advice.")
-    if entry["memory"]:
-        show.heading(f"Most RAM: tensors at instruction {entry['memory'][0]['instruction']}")
+    if found.memory:
+        show.heading(f"Most RAM: tensors at instruction {found.memory[0].instruction}")
         show.table(["made by", "tensor", "bytes>", "from>", "to>"], [
-            [one["made_by"], one["shape"], f"{one['bytes']:,}", one["from"], one["to"]]
-            for one in entry["memory"]])
-    if entry["layers"]:
+            [one.made_by, one.shape, f"{one.bytes:,}", one.first, one.last] for one in found.memory])
+    if found.layers:
         show.heading("Most work: multiply-accumulates")
         show.table(["", "operator", "MACs>", "share>"], [
-            [one["instruction"], one["call"], f"{one['macs']:,}", f"{100 * one['share']:.1f} %"]
-            for one in entry["layers"]])
+            [one.instruction, one.call, f"{one.macs:,}", f"{100 * one.share:.1f} %"]
+            for one in found.layers])
     click.echo("\nBytes are RAM or flash that the change can save. picotorch profile measures time.")
 
 
-def _numbers(numbers: list[int]) -> str:
+def _numbers(numbers: Sequence[int]) -> str:
     shown = ", ".join(map(str, numbers[:_LARGEST * 2]))
     return shown if len(numbers) <= _LARGEST * 2 else f"{shown} ... ({len(numbers)})"

@@ -68,7 +68,7 @@ def _measured(name: str, path: Path) -> Firmware:
     board = load_board(name)
     try:
         kernels = flash_of_operators(board, list(supported_operators()),
-                                     features=FEATURES)["core_and_kernels"]
+                                     features=FEATURES).core_and_kernels
         flash = flash_bytes(path) - kernels
     except emulator.FirmwareMissing:
         flash = None  # the objects are elsewhere

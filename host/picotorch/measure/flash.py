@@ -26,6 +26,7 @@ from ..host.operators import (
     needed_operators,
     supported_operators,
 )
+from ..host.report import Report
 from ..host.twin import open_program
 from ..run import emulator
 from .firmware_map import linked_objects, sections
@@ -231,17 +232,38 @@ def _tables_of_built(board: str, variant: str, path: Path, built: int) -> dict[s
     return tables
 
 
-def flash_of_operators(board: Board, names: list[str], variant: str = "run",
-                       firmware: Path | None = None, features: Collection[str] = ()) -> dict[str, Any]:
-    """Return the bytes of flash of the core and of the kernels of these operators.
+@dataclass(frozen=True)
+class KernelFlash(Report):
+    """The flash of an operator's kernel, in bytes.
 
-    The build has these of FEATURES.
-
-    {"board", "core", "registry": their numbers and names, "operators": {name: {"own", "alone"}},
-    "shared", "library", "kernels": own and shared, "core_and_kernels"}: `own` is what no other of these
-    operators needs, `alone` what the operator would need if it were the only one. `library` is
-    arithmetic of libgcc and memcpy that core and kernels need.
+    own: what no other of the operators needs. alone: what it would need if it were the only one.
     """
+
+    own: int
+    alone: int
+
+
+@dataclass(frozen=True)
+class OperatorsFlash(Report):
+    """The flash of the core and of the kernels of some operators, in bytes.
+
+    registry: the operators' numbers and names. kernels: own and shared. library: arithmetic of libgcc
+    and memcpy that core and kernels need.
+    """
+
+    board: str
+    core: int
+    registry: int
+    operators: dict[str, KernelFlash]
+    shared: int
+    library: int
+    kernels: int
+    core_and_kernels: int
+
+
+def flash_of_operators(board: Board, names: list[str], variant: str = "run",
+                       firmware: Path | None = None, features: Collection[str] = ()) -> OperatorsFlash:
+    """Return the flash of the core and of the kernels of these operators, in a build with features."""
     selected = set(names)
     rows = [(part, size, selected.intersection(users), "core" in users)
             for part, size, users in _with_features(_tables(board, variant, firmware)["firmware"],
@@ -251,21 +273,18 @@ def flash_of_operators(board: Board, names: list[str], variant: str = "run",
         return sum(size for one, size, users, is_core in rows
                    if one == part and condition(users, is_core))
 
-    def kernels_of(name: str) -> dict[str, int]:
-        return {"own": total("kernels", lambda users, _: users == {name}),
-                "alone": total("kernels", lambda users, _: name in users)}
+    def kernel_of(name: str) -> KernelFlash:
+        return KernelFlash(total("kernels", lambda users, _: users == {name}),
+                           total("kernels", lambda users, _: name in users))
 
-    entry = {
-        "board": board.name,
-        "core": total("core", lambda users, is_core: users or is_core),
-        "registry": _registry_bytes(supported_operators(), names),
-        "operators": {name: kernels_of(name) for name in names},
-        "shared": total("kernels", lambda users, _: len(users) > 1 or users == {"float64"}),
-        "library": total("library", lambda users, is_core: users or is_core),
-        "kernels": total("kernels", lambda users, _: users),
-    }
-    together = ("core", "registry", "kernels", "library")
-    return {**entry, "core_and_kernels": sum(entry[part] for part in together)}
+    core = total("core", lambda users, is_core: users or is_core)
+    registry = _registry_bytes(supported_operators(), names)
+    library = total("library", lambda users, is_core: users or is_core)
+    kernels = total("kernels", lambda users, _: users)
+    return OperatorsFlash(
+        board.name, core, registry, {name: kernel_of(name) for name in names},
+        total("kernels", lambda users, _: len(users) > 1 or users == {"float64"}), library, kernels,
+        core + registry + kernels + library)
 
 
 def flash_of_project(board: Board, names: list[str], features: Collection[str],
@@ -290,22 +309,21 @@ def _with_features(rows: list[Row], features: Collection[str]) -> Iterator[tuple
         yield part, size, {user for user, _, feature in split if not feature or feature in features}
 
 
-def flash_of_models(board: Board, models: list[bytes]) -> dict[str, Any]:
+def flash_of_models(board: Board, models: list[bytes]) -> OperatorsFlash:
     """Return flash_of_operators of all operators that these programs need. Raises OperatorMissing."""
     programs = {f"model {i}": open_program(model) for i, model in enumerate(models)}
     return flash_of_operators(board, needed_operators(programs),
                               features=needed_features(programs))
 
 
-def flash_rows(entries: list[dict[str, Any]]) -> list[list[Any]]:
-    """Return the rows of a table: the parts, then all of them together; a column for each entry."""
-    names = entries[0]["operators"]
-    return [["core", *[entry["core"] for entry in entries]],
-            ["registry of operators", *[entry["registry"] for entry in entries]],
-            *[[name, *[entry["operators"][name]["own"] for entry in entries]] for name in names],
-            ["shared by operators", *[entry["shared"] for entry in entries]],
-            ["libgcc, memcpy", *[entry["library"] for entry in entries]],
-            ["core and kernels", *[entry["core_and_kernels"] for entry in entries]]]
+def flash_rows(found: OperatorsFlash) -> list[list[Any]]:
+    """Return the rows of a table: the parts, then all of them together."""
+    return [["core", found.core],
+            ["registry of operators", found.registry],
+            *[[name, kernel.own] for name, kernel in found.operators.items()],
+            ["shared by operators", found.shared],
+            ["libgcc, memcpy", found.library],
+            ["core and kernels", found.core_and_kernels]]
 
 
 def _registry_bytes(supported: dict[str, Operator], names: Collection[str],

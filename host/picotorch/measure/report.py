@@ -1,10 +1,11 @@
 """Define the report of picotorch size."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..host.report import MERGED, OPTIONAL, Report
 from ..host.request import Estimate
+from ..inspect.report import Delegate
+from .flash import OperatorsFlash
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class OnBoard(OnTarget):
     stack_bound: int | None
     stack_size: int
     firmware_flash: int | None
-    kernels: dict[str, Any] | None
+    kernels: OperatorsFlash | None
     built: bool
 
     @property
@@ -126,7 +127,7 @@ class Needs(Report):
     data_bytes: list[int]
     constant_bytes: int
     operators: list[str]
-    delegates: list[dict[str, Any]]
+    delegates: list[Delegate]
 
     @property
     def is_complete(self) -> bool:
@@ -134,7 +135,7 @@ class Needs(Report):
 
         The method does not run without them, and their memory is not counted.
         """
-        return all(delegate["registered"] for delegate in self.delegates)
+        return all(delegate.registered for delegate in self.delegates)
 
 
 @dataclass(frozen=True)

@@ -28,11 +28,11 @@ def show_text(size: Size) -> None:
         *([["inputs, outputs outside", need.unplanned]] if need.unplanned else []),
         ["program (flash)", need.program_bytes],
         ["  constants in it", need.constant_bytes],
-        *[[f"  delegate {i}, {delegate['backend']}", delegate["nbytes"]]
+        *[[f"  delegate {i}, {delegate.backend}", delegate.nbytes]
           for i, delegate in enumerate(need.delegates)],
         *[[f"data file {i} (flash)", count] for i, count in enumerate(need.data_bytes)]])
-    missing = sorted({delegate["backend"] for delegate in need.delegates
-                      if not delegate["registered"]})
+    missing = sorted({delegate.backend for delegate in need.delegates
+                      if not delegate.registered})
     if missing:
         show.line(f"Not registered here, and not counted: {', '.join(missing)}.")
         show.line(f"Export without {partitioners(missing)}, or with picotorch export;")
@@ -244,7 +244,7 @@ def _show_board(need: Needs, entry: OnBoard) -> None:
             click.echo("The most is without what the backends of delegates take.")
     if entry.kernels is not None:
         show.heading("Flash of core and kernels, for this method alone")
-        rows = flash_rows([entry.kernels])
+        rows = flash_rows(entry.kernels)
         if entry.firmware_flash is not None:
             rows.append(["whole firmware", entry.firmware_flash])
         _table(["", "bytes>"], rows)

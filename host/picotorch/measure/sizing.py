@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from _picotorch import CORES
 from _picotorch_c import lib
@@ -35,7 +35,7 @@ from ..inspect.description import constant_bytes, delegate_list, operator_list
 from ..run import emulator, running
 from ..run.runner_files import make_job
 from . import by_size, cycles, fitting
-from .flash import flash_of_operators
+from .flash import OperatorsFlash, flash_of_operators
 from .report import Fit, MemoryFit, Needs, OnBoard, OnChip, Size, TempSize, TempSizes
 from .stack import FREE, bound_on
 
@@ -70,7 +70,7 @@ def measure(model: bytes, name: str, method: str, boards: list[str], pack_weight
         preferred_temp=preferred, unplanned=unplanned_bytes(meta), stack_free=FREE,
         program_bytes=len(model), data_bytes=[len(file) for file in data],
         constant_bytes=constant_bytes(Values(program, meta.plan)),
-        operators=[operator["name"] for operator in operator_list(meta)],
+        operators=[operator.name for operator in operator_list(meta)],
         delegates=delegate_list(meta))
     request = Request(model, name, random_inputs(meta), method, need.method_pool,
                       temp_size=need.temp, pack_weights=pack_weights, data=list(data))
@@ -150,7 +150,7 @@ class _Measured:
         """
         self.need, self.request, self.placed, self.refused = need, request, placed, refused
         self._runs: dict[tuple[str, int], tuple[Counts | None, str]] = {}
-        self._kernels: dict[str, dict[str, Any] | None] = {}
+        self._kernels: dict[str, OperatorsFlash | None] = {}
 
     def temps(self, core: str) -> list[int]:
         """Return bytes of temp memory: the default, and the preferred of a core if that is more."""
@@ -238,7 +238,7 @@ class _Measured:
         except (emulator.EmulatorError, Error):
             return []
 
-    def kernels(self, board: Board | None) -> dict[str, Any] | None:
+    def kernels(self, board: Board | None) -> OperatorsFlash | None:
         """Return flash_of_operators of the board's firmware, None if unknown."""
         if board is None:
             return None
@@ -255,7 +255,7 @@ class _Measured:
         need, board = self.need, fitting.reference_board(chip.core)
         firmware = None if board is None else fitting.firmware_of(board)
         found = self.kernels(board)
-        kernels = None if found is None else found["core_and_kernels"]
+        kernels = None if found is None else found.core_and_kernels
         memories: dict[str, int | None] = {**fitting.memories_of(dataclasses.replace(need, temp=temp))}
         if not need.is_complete:
             memories["backends"] = None

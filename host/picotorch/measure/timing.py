@@ -1,11 +1,12 @@
 """Estimate the time of a program from a run on the emulated board of a core."""
 
-from typing import Any
+from dataclasses import dataclass, field
 
 from picotorch import Error, Program
 from picotorch.module import load_with_exact_memories
 
 from ..host.inputs import random_inputs
+from ..host.report import OPTIONAL, Report
 from ..host.request import Estimate, Request
 from ..host.twin import open_program, preferred_temp
 from ..run import running
@@ -14,43 +15,63 @@ from . import by_size, cycles, fitting
 _CLOCK_HZ = 100_000_000  # that milliseconds are stated for
 
 
-def estimated(program: bytes, core: str) -> dict[str, Any]:
-    """Return the estimated time of a run on a chip.
+@dataclass(frozen=True)
+class Timing(Report):
+    """The estimated time of a run on a core.
 
-    It is {"core", "clock_hz", "instructions", "cycles", "ms", "min_ms", "max_ms", "message"}, with the
-    temp memory that kernels use, as the RAM of the report has it. "counted" is False if no board of the
-    core is built: then see by_size.estimate. If a board cannot run the program, "message" states why,
-    and the figures are None.
+    It is with the temp memory that kernels use, as the RAM of a report has it. message: the reason if
+    no board can run the program; then the figures are None. counted: False if no board of the core is
+    built, see by_size.estimate.
     """
-    return estimated_with_counts(program, core)[0]
+
+    core: str
+    clock_hz: int
+    instructions: int | None = None
+    cycles: int | None = None
+    ms: float | None = None
+    min_ms: float | None = None
+    max_ms: float | None = None
+    message: str = ""
+    counted: bool | None = field(default=None, metadata=OPTIONAL)
 
 
-def estimated_with_counts(program: bytes, core: str) -> tuple[dict[str, Any], list[int]]:
-    """Return the result of estimated, and the instructions that a board counted.
-
-    They are by instruction of the method; an empty list if no board counted.
-    """
-    board = fitting.reference_board(core)
-    entry = {"core": core, "clock_hz": _CLOCK_HZ, **dict.fromkeys(
-        ("instructions", "cycles", "ms", "min_ms", "max_ms")), "message": ""}
+def estimated(program: bytes, core: str) -> Timing:
+    """Return the estimated time of a run on a chip."""
     try:
-        opened = open_program(program)
-        if board is None:
-            found = _by_size(opened, core)
-            return entry | (found.to_json() if found else
-                            {"message": fitting.how_to_measure(core)}), []
-        used = load_with_exact_memories(opened, "forward").memory_report()["temp"]["used"]
-        request = Request(program, "program", random_inputs(opened.method_meta("forward")),
-                          pool_size=board.arenas["pool"].size, temp_size=used)
-        result = running.run(request, board.name)
-        running.check_result(result)
-        counts = cycles.measured_counts(request, board.name)
+        found, _ = _estimate(program, core)
     except Error as error:
-        return entry | {"message": error.message}, []
-    estimate = cycles.estimate(core, _CLOCK_HZ, (result.instructions or {})["execute"],
-                               cycles.by_operator(request, counts),
-                               cycles.conditions_of(request, result, core))
-    return entry | estimate.to_json(), counts
+        return Timing(core, _CLOCK_HZ, message=error.message)
+    if found is None:
+        return Timing(core, _CLOCK_HZ, message=fitting.how_to_measure(core))
+    return Timing(core, _CLOCK_HZ, **vars(found))
+
+
+def estimate(program: bytes, core: str) -> tuple[Estimate | None, list[int]]:
+    """Return the estimate of a run on a chip, and the instructions that a board counted.
+
+    They are by instruction of the method; an empty list if no board counted. None for unknown.
+    """
+    try:
+        return _estimate(program, core)
+    except Error:
+        return None, []
+
+
+def _estimate(program: bytes, core: str) -> tuple[Estimate | None, list[int]]:
+    """Raise the error that explains why the board of the core cannot run the program."""
+    board = fitting.reference_board(core)
+    opened = open_program(program)
+    if board is None:
+        return _by_size(opened, core), []
+    used = load_with_exact_memories(opened, "forward").memory_report()["temp"]["used"]
+    request = Request(program, "program", random_inputs(opened.method_meta("forward")),
+                      pool_size=board.arenas["pool"].size, temp_size=used)
+    result = running.run(request, board.name)
+    running.check_result(result)
+    counts = cycles.measured_counts(request, board.name)
+    return cycles.estimate(core, _CLOCK_HZ, (result.instructions or {})["execute"],
+                           cycles.by_operator(request, counts),
+                           cycles.conditions_of(request, result, core)), counts
 
 
 def _by_size(program: Program, core: str) -> Estimate | None:

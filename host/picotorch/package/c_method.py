@@ -5,7 +5,6 @@ Names begin with the prefix of the project, and with the method's name if there 
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 from _picotorch_c import lib
 
@@ -98,11 +97,6 @@ class CMethod:
     def macro(self) -> str:
         """Return the prefix of the method's macros."""
         return self.prefix.upper()
-
-    def entry(self) -> dict[str, Any]:
-        """Return the names and sizes as plain data."""
-        return {"method": self.name, "prefix": self.prefix, "method_pool": self.pool,
-                "planned": self.planned, "temp": self.temp}
 
     def memory(self, buffer: int) -> str:
         """Return the name of a planned buffer's memory."""

@@ -17,7 +17,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -102,11 +102,18 @@ def _is_reserved(name: str) -> bool:
     return name.lower() in _RESERVED or bool(re.match("pt(_|$)|.*_ptm$", name.lower()))
 
 
-def write(models: list[Model], folder: Path) -> dict[str, Any]:
-    """Write a project with these models, and return its contents.
+class Written(NamedTuple):
+    """A project that was written. kept: the changed files that do not fit its models."""
+
+    methods: list[c_method.CMethod]
+    kept: list[str]
+
+
+def write(models: list[Model], folder: Path) -> Written:
+    """Write a project with these models.
 
     A folder that this function wrote before is overwritten, except the user's changes of main.c,
-    targets, Makefile, CMakeLists.txt, README.md and LICENSE. "kept" lists the changed files that do not
+    targets, Makefile, CMakeLists.txt, README.md and LICENSE. `kept` lists the changed files that do not
     fit these models, see c_files.write_files.
 
     Raises AccessFailed for a folder with other contents, for files of the user's that it would replace,
@@ -126,8 +133,7 @@ def write(models: list[Model], folder: Path) -> dict[str, Any]:
     files = {path: text for part in parts for path, text in part.files(shared_temp).items()}
     files |= {**_templates(parts, methods), **_library(operators, features, methods)}
     kept = c_files.write_files(folder, files, _OWN)
-    return {"folder": str(folder), "files": len(files), "kept": kept, "operators": operators,
-            "methods": [method.entry() for method in methods]}
+    return Written(methods, kept)
 
 
 def check(names: list[str], folder: Path) -> None:

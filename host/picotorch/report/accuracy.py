@@ -87,8 +87,7 @@ def compare(program: bytes, float_program: bytes | None, method: str, path: Path
 
 
 def _output_difference(i: int, difference: Difference) -> OutputDifference:
-    entry = difference.entry()
-    return OutputDifference(i, entry["sqnr"], entry.get("equal"))
+    return OutputDifference(i, difference.sqnr, difference.equal)
 
 
 def _samples(path: Path, stepper: Stepper) -> Samples:
@@ -165,8 +164,7 @@ class _Same(_Fit):
         self.difference.add(expected, found)
 
     def sqnr(self) -> float | None:
-        found: float | None = self.difference.entry()["sqnr"]
-        return found
+        return self.difference.sqnr
 
 
 def _layers(runner: Stepper, reference: Stepper, samples: Sequence[list[Any]]

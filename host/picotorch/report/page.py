@@ -531,7 +531,7 @@ def _parts(model: Model) -> Markup:
 
 def delegate_bytes(model: Model) -> list[int]:
     """Return the bytes of each delegate in the program."""
-    return [int(one["nbytes"]) for one in model.size.needs.delegates]
+    return [one.nbytes for one in model.size.needs.delegates]
 
 
 def _part_rows(totals: dict[str, Total]) -> list[list[_Cell]]:

@@ -14,6 +14,7 @@ from picotorch import Error, MethodMeta
 
 from ..boards.boards import load_board
 from ..boards.chips import Chip, load_chips
+from ..export.result import ExportReport, LayerDifference
 from ..host.instructions import Instruction, read_instructions
 from ..host.report import HIDDEN, Report
 from ..host.tensors import torch_name
@@ -21,6 +22,7 @@ from ..host.twin import open_program
 from ..host.values import TENSOR, Values
 from ..inspect.lifetimes import Box, lifetimes, live_bytes
 from ..measure import advising, by_size, fitting, profiling, sizing
+from ..measure.advice import Advice, Int8Share
 from ..measure.flash import flash_rows
 from ..measure.macs import macs_of
 from ..measure.profiling import Profile
@@ -54,26 +56,6 @@ class Layer(Report):
     flash: int
     advice: list[int]
     sqnr: float | None = None
-
-
-@dataclass(frozen=True)
-class Advice(Report):
-    """A finding and its remedy. bytes: of RAM or flash that the remedy can save."""
-
-    what: str
-    remedy: str
-    bytes: int
-    instructions: list[int]
-
-
-@dataclass(frozen=True)
-class Int8Share(Report):
-    """The int8 part of a method: layers, and multiply-accumulates."""
-
-    layers: int
-    all_layers: int
-    macs: int
-    all_macs: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +104,7 @@ class Model(Report):
     def kernels(self) -> list[tuple[str, int]]:
         """Return the bytes of flash of core and kernels by part, [] if no board could tell them."""
         found = next((board.kernels for board in self.size.boards if board.kernels), None)
-        rows: list[list[Any]] = flash_rows([found]) if found else []
+        rows = flash_rows(found) if found else []
         return [(str(row[0]), int(row[1])) for row in rows[:-1]]
 
     def focus(self) -> OnChip | OnBoard | None:
@@ -193,8 +175,7 @@ def measure(request: RunRequest, target: Target, known: Known = NOTHING,
     size = known.size or sizing.measure(program, name, method, boards, request.pack_weights,
                                         request.data(), target.all_chips())
     profile, message = (known.profile, "") if known.profile else _profile(request, target)
-    advised = [Advice(one["what"], one["remedy"], one["bytes"], list(one["instructions"]))
-               for one in advising.advise(program, name, method)["advice"]]
+    advised = advising.advise(program, name, method).advice
     core = target.core
     if profile is not None and profile.board not in (running.HOST, None) and profile.connected is None:
         core = load_board(profile.board).core
@@ -204,8 +185,7 @@ def measure(request: RunRequest, target: Target, known: Known = NOTHING,
         requested=[*(chip.name for chip in target.chips), *target.emulated()], size=size,
         profile=profile, core=core, unit=profile.share_of if profile else "cycles",
         counted_on=profile.board if profile else "", message=message, advice=advised,
-        int8=Int8Share(**advising.int8_share(program, method)), layers=layers, beside=known.beside,
-        meta=meta)
+        int8=advising.int8_share(program, method), layers=layers, beside=known.beside, meta=meta)
 
 
 def _profile(request: RunRequest, target: Target) -> tuple[Profile | None, str]:
@@ -293,7 +273,7 @@ def _module(one: Instruction, values: Values) -> str:
     return ""
 
 
-def of_export(entry: Mapping[str, Any], program: bytes) -> Known:
+def of_export(report: ExportReport, program: bytes) -> Known:
     """Return the modules and the SQNR beside PyTorch that the report of an export has by layer.
 
     The report names layers by their operators, in the order of the program: the layers of an operator
@@ -303,16 +283,16 @@ def of_export(entry: Mapping[str, Any], program: bytes) -> Known:
     by_operator: dict[str, list[int]] = defaultdict(list)
     for one in read_instructions(meta, Values(meta.program, meta.plan)):
         by_operator[one.call].append(one.index)
-    rows: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for row in entry["layers"]:
-        rows[row["operator"]].append(row)
+    rows: dict[str, list[LayerDifference]] = defaultdict(list)
+    for row in report.layers:
+        rows[row.operator].append(row)
     found = {index: row for operator, same in rows.items() if len(same) == len(by_operator[operator])
              for index, row in zip(by_operator[operator], same, strict=True)}
-    outputs = [OutputDifference(one["output"], one["sqnr"], one["equal"]) for one in entry["outputs"]]
-    right = entry["accuracy"]
+    outputs = [OutputDifference(one.output, one.sqnr, one.equal) for one in report.outputs]
+    right = report.accuracy
     beside = Beside(
-        "PyTorch", entry["samples"], entry["layer_samples"], outputs,
-        None if right is None else Accuracy(right["program"], right["pytorch"]),
-        {index: row["sqnr"] for index, row in found.items()})
-    return Known(modules={index: row["layer"] for index, row in found.items()},
-                 beside=beside if entry["samples"] else None)
+        "PyTorch", report.samples, report.layer_samples, outputs,
+        None if right is None else Accuracy(right.program, right.pytorch),
+        {index: row.sqnr for index, row in found.items()})
+    return Known(modules={index: row.layer for index, row in found.items()},
+                 beside=beside if report.samples else None)

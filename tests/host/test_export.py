@@ -14,6 +14,7 @@ from picotorch.boards import chips
 from picotorch.export import modules as modules_module
 from picotorch.export import pipeline, report, samples, torch_errors
 from picotorch.export.differences import Difference, decibels
+from picotorch.export.replan import export_file
 from picotorch.measure import timing
 from picotorch.measure.advice import Advice
 from picotorch.run import emulator
@@ -847,3 +848,39 @@ def test_int8_has_fixed_sizes(torch):
     with pytest.raises(Error, match="NotSupported.*fixed sizes.*without dynamic_shapes"):
         picotorch.export.export(torch.nn.Linear(4, 4), given, quantize=[given], dynamic_shapes=sizes)
     assert picotorch.export.export(torch.nn.Linear(4, 4), given, dynamic_shapes=sizes).buffer
+
+
+def _modules(torch):
+    class State(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("h", torch.tensor([[5.0, -1.0, 0.0, 2.0]]))
+
+        def forward(self, x):
+            self.h.add_(x)
+            return self.h * 2
+
+    conv = torch.nn.Conv2d(1, 2, 3)
+    return {"float32": (torch.nn.Sequential(conv, torch.nn.ReLU()), torch.rand(1, 1, 5, 5), {}),
+            "state": (State(), torch.rand(1, 4), {}),
+            "int8": (torch.nn.Sequential(conv), torch.rand(1, 1, 5, 5), {"quantize": True}),
+            "int8 inputs": (torch.nn.Sequential(conv), torch.rand(1, 1, 5, 5),
+                            {"quantize": True, "int8_io": True})}
+
+
+@pytest.mark.parametrize("name", ["float32", "state", "int8", "int8 inputs"])
+def test_a_program_is_replanned_as_its_file_would_be(torch, monkeypatch, name):
+    """The export does not read what it has just written."""
+    found, planned = [], pipeline.replan
+
+    def replan(emitted, data, model, int8_io):
+        written = planned(emitted, data, model, int8_io)
+        found.append(written[0] == export_file(data, model, int8_io)[0])
+        return written
+
+    monkeypatch.setattr(pipeline, "replan", replan)
+    module, x, options = _modules(torch)[name]
+    if "quantize" in options:
+        options = {**options, "quantize": [x, x / 2]}
+    picotorch.export.export(module.eval(), x, **options)
+    assert found and all(found)

@@ -171,7 +171,7 @@ class Lowering(types.ModuleType):
     def lower_float(self, exported, fuse_rnn):
         with open(os.environ["TMPDIR"] + "/as_flatc_does", "w"):
             program = open({model!r}, "rb").read()
-        return types.SimpleNamespace(program=program, parts={{}}, reference=None,
+        return types.SimpleNamespace(program=program, emitted=None, parts={{}}, reference=None,
                                      fake_quantized=None)
 
     @property
@@ -181,7 +181,7 @@ class Lowering(types.ModuleType):
 
 sys.modules["picotorch.export.lower_float"] = Lowering("lower_float")
 exporting = sys.modules["picotorch.export.replan"] = types.ModuleType("replan")
-exporting.export_file = lambda program, name, int8_io: (program, {{}})
+exporting.replan = lambda emitted, program, name, int8_io: (program, {{}})
 """
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import torch
 from executorch.exir import EdgeCompileConfig, EdgeProgramManager, memory, to_edge
+from executorch.exir._serialize._program import PTEFile
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.passes import constant_prop_pass
 from torch._prims_common import is_contiguous_or_false
@@ -64,7 +65,7 @@ class Part(NamedTuple):
 
 
 class Lowered(NamedTuple):
-    """program: the bytes of a .pte.
+    """program: the bytes of a .pte. emitted: the same before it was serialized.
 
     parts: by the index of the instruction. reference: the float graph that `parts` names values of.
     fake_quantized: the same graph, in which quantized values are rounded to integers and are floats
@@ -72,6 +73,7 @@ class Lowered(NamedTuple):
     """
 
     program: bytes
+    emitted: PTEFile
     parts: dict[int, Part]
     reference: torch.fx.GraphModule
     fake_quantized: torch.fx.GraphModule | None = None
@@ -262,7 +264,10 @@ def finish(edge: EdgeProgramManager, reference: torch.fx.GraphModule, quantized:
             parts[number] = _part(node, named, quantized)
     executable = edge.to_executorch()
     by_instruction = executable.debug_handle_map["forward"]
-    return Lowered(bytes(executable.buffer),
+    executable.executorch_program.named_data = []  # as in a program that is read from a file
+    emitted = PTEFile(executable.executorch_program,
+                      mutable_data=executable._emitter_output.mutable_data)
+    return Lowered(bytes(executable.buffer), emitted,
                    {i: parts[handle] for i, handle in by_instruction.items() if handle in parts},
                    reference, fake_quantized)
 

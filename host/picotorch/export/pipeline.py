@@ -25,7 +25,7 @@ from ..measure import advising
 from . import arrays, differences, observer_names, report, torch_errors
 from .module_state import unchanged
 from .progress import Steps, quiet
-from .replan import export_file
+from .replan import replan
 from .result import (
     Accuracy,
     Checked,
@@ -169,7 +169,7 @@ def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
     except Exception as error:
         raise source.explain(error, quantize is not None) from None
     with steps.step("planning its memory"):
-        written = _replanned(lowered.program, source.name, options.int8_io)
+        written = _replanned(lowered, source.name, options.int8_io)
     memory = _loaded(written, lowered, options)
     if memory.missing_operators:
         compared, warnings = Comparison("not run: kernels are missing"), []
@@ -222,7 +222,7 @@ def _in_float(lowering: ModuleType, source: Source, options: ExportOptions,
     try:
         with steps.step("lowering it in float32, to compare"):
             lowered = lowering.lower_float(source.exported, options.fuse_rnn)
-            return _replanned(lowered.program, source.name, False)
+            return _replanned(lowered, source.name, False)
     except MemoryError:
         raise
     except Exception:
@@ -378,14 +378,14 @@ def _mixed(lowering: ModuleType, source: Source, lowered: "Lowered", quantize: S
     return found.lowered, options._replace(keep_float=options.keep_float + found.names), found.report
 
 
-def _replanned(program: bytes, name: str, int8_io: bool) -> bytes:
+def _replanned(lowered: "Lowered", name: str, int8_io: bool) -> bytes:
     """Plan the memory again, unless the program has control flow and the like."""
     try:
-        return export_file(program, name, int8_io)[0]
+        return replan(lowered.emitted, lowered.program, name, int8_io)[0]
     except Error as error:
         if int8_io or error.code not in (NOT_SUPPORTED, OPERATOR_MISSING):
             raise
-        return program
+        return lowered.program
 
 
 def _loaded(program: bytes, lowered: "Lowered", options: ExportOptions) -> Memory:

@@ -21,6 +21,7 @@ from . import method_editor
 from .progress import quiet
 
 if TYPE_CHECKING:
+    from executorch.exir._serialize._program import PTEFile
     from executorch.exir.schema import ExecutionPlan
 
 _TEMP_SIZE = 1 << 20
@@ -63,6 +64,15 @@ def export_file(data: bytes, name: str, int8_io: bool) -> tuple[bytes, Replanned
         pte = exporter.deserialize_pte_binary(data)
     except Exception as error:
         raise fail(INVALID_PROGRAM, f"ExecuTorch cannot read it: {error}", name) from None
+    return replan(pte, data, name, int8_io)
+
+
+def replan(pte: "PTEFile", data: bytes, name: str, int8_io: bool) -> tuple[bytes, Replanned]:
+    """Return the bytes of the new program, and what was done. Raises the errors of rewrite.
+
+    pte: the program that `data` are the bytes of. It is edited in place, even before an error.
+    """
+    exporter = _Exporter()
     rewritten = method_editor.rewrite(pte.program, exporter.constant_plan, int8_io)
     written = bytes(exporter.serialize_pte_binary(pte, extract_delegate_segments=True))
     methods = [_compared(one, data, written, name) for one in rewritten]

@@ -159,7 +159,7 @@ class TS2EPConverter:
 
     def convert(self):
         return types.SimpleNamespace(
-            graph=types.SimpleNamespace(find_nodes=lambda op: ()),
+            graph=types.SimpleNamespace(find_nodes=lambda op: (), nodes=()),
             graph_signature=types.SimpleNamespace(user_inputs=(), inputs_to_parameters={}))
 
 _tree_map_with_path = None

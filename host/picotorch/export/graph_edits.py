@@ -7,6 +7,7 @@ Importing it imports torch.
 """
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -59,7 +60,12 @@ def inline_modes(graph: torch.fx.GraphModule) -> None:
     """Inline the subgraphs of torch.no_grad and torch.enable_grad."""
     while nodes := [node for node in graph.graph.nodes if is_mode(node)]:
         for node in nodes:
-            _inline(graph, node, getattr(graph, node.args[1].target), node.args[2:])
+            inner = getattr(graph, node.args[1].target)
+            results = insert_copies(graph, node, inner, node.args[2:], f"_{node.name}")
+            for user in list(node.users):
+                user.replace_all_uses_with(results[user.args[1]])
+                graph.graph.erase_node(user)
+            graph.graph.erase_node(node)
     graph.graph.eliminate_dead_code()
     graph.recompile()
 
@@ -69,24 +75,23 @@ def is_mode(node: torch.fx.Node) -> bool:
     return node.op == "call_function" and str(node.target) == "wrap_with_set_grad_enabled"
 
 
-def _inline(graph: torch.fx.GraphModule, node: torch.fx.Node, inner: torch.fx.GraphModule,
-            arguments: tuple[Any, ...]) -> None:
+def insert_copies(graph: torch.fx.GraphModule, node: torch.fx.Node, inner: torch.fx.GraphModule,
+                  arguments: Sequence[Any], name: str) -> list[torch.fx.Node]:
+    """Insert the operators of another graph before a node; return their results.
+
+    arguments: for its inputs. name: the first part of the names of its constants and subgraphs.
+    """
     copies = dict(zip(inner.graph.find_nodes(op="placeholder"), arguments, strict=True))
     with graph.graph.inserting_before(node):
         for one in inner.graph.nodes:
             if one.op == "get_attr":
-                value = getattr(inner, one.target)
-                name = f"_{node.name}_{one.target}"
-                setattr(graph, name, value)
-                copies[one] = graph.graph.get_attr(name)
+                value = constant(inner, one)
+                copies[one] = graph.graph.get_attr(add_buffer(graph, f"{name}_{one.name}", value))
                 copies[one].meta = dict(one.meta)
             elif one.op == "call_function":
                 copies[one] = graph.graph.node_copy(one, copies.__getitem__)
     (results,) = inner.graph.output_node().args
-    for user in list(node.users):
-        user.replace_all_uses_with(copies[results[user.args[1]]])
-        graph.graph.erase_node(user)
-    graph.graph.erase_node(node)
+    return [copies[result] for result in results]
 
 
 def name_convolutions(graph: torch.fx.GraphModule) -> None:
@@ -239,11 +244,14 @@ def _values_of(graph: torch.fx.GraphModule, arguments: Any, values: dict[torch.f
         arguments, lambda node: values[node] if node in values else constant(graph, node))
 
 
-def add_buffer(graph: torch.fx.GraphModule, name: str, value: torch.Tensor) -> str:
-    """Register a constant by this name, or by another if the name exists; return the name."""
+def add_buffer(graph: torch.fx.GraphModule, name: str, value: torch.Tensor | torch.nn.Module) -> str:
+    """Register a constant or a subgraph by this name, or by another if it exists; return the name."""
     while hasattr(graph, name):
         name += "_"
-    graph.register_buffer(name, value)
+    if isinstance(value, torch.nn.Module):
+        graph.add_module(name, value)
+    else:
+        graph.register_buffer(name, value)
     return name
 
 

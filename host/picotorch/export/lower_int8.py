@@ -55,7 +55,7 @@ from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 
 from picotorch.errors import INVALID_ARGUMENT, fail
 
-from . import graph_edits, observer_names, observers, refusals
+from . import aliases, graph_edits, observer_names, observers, refusals
 from .lower_float import Lowered, Quantized, finish, path_of, traced_from, value_name
 from .passes import (
     canonicalize,
@@ -218,23 +218,7 @@ def _functional(exported: torch.export.ExportedProgram) -> torch.export.Exported
 
 def _changes_shared(node: torch.fx.Node) -> bool:
     """Return True for an operator that changes a value with other users, an input, or a buffer."""
-    value: torch.fx.Node | None
-    for value in _arguments(node, is_write=True):
-        while value is not None:
-            if len(value.users) > 1 or value.op == "placeholder":
-                return True
-            value = next(iter(_arguments(value, is_write=False)), None)
-    return False
-
-
-def _arguments(node: torch.fx.Node, is_write: bool) -> list[torch.fx.Node]:
-    """Return the arguments that an operator changes, or else the ones that its result is a view of."""
-    if node.target is operator.getitem:  # of a list of views
-        return [] if is_write else [node.args[0]]
-    schema = getattr(node.target, "_schema", None)
-    return [value for argument, value in zip(schema.arguments, node.args, strict=False)
-            if argument.alias_info is not None and argument.alias_info.is_write == is_write
-            and isinstance(value, torch.fx.Node)] if schema else []
+    return any(len(value.users) > 1 or value.op == "placeholder" for value in aliases.changed_by(node))
 
 
 def _drop_dropouts(graph: torch.fx.GraphModule) -> None:
@@ -299,18 +283,10 @@ def _take_apart(graph: torch.fx.GraphModule) -> None:
 def _put_steps(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     tensors = node.all_input_nodes
     steps = _Steps(node, tensors).graph_module()
-    copies = dict(zip(steps.graph.find_nodes(op="placeholder"), tensors, strict=True))
-    with graph.graph.inserting_before(node):
-        for step in steps.graph.nodes:
-            if step.op == "get_attr":
-                name = graph_edits.add_buffer(graph, f"_constant_of_{node.name}_{step.name}",
-                                            getattr(steps, step.target))
-                copies[step] = graph.graph.get_attr(name)
-            elif step.op == "call_function":
-                step.target = _SAFE.get(step.target, step.target)
-                copies[step] = graph.graph.node_copy(step, copies.__getitem__)
-                copies[step].meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
-    results = [copies[result] for result in steps.graph.output_node().args[0]]
+    for step in [node for node in steps.graph.nodes if node.op == "call_function"]:
+        step.target = _SAFE.get(step.target, step.target)
+        step.meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
+    results = graph_edits.insert_copies(graph, node, steps, tensors, f"_constant_of_{node.name}")
     if isinstance(node.meta["val"], torch.Tensor):
         node.replace_all_uses_with(results[0])
     for user in list(node.users):

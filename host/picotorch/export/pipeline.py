@@ -22,7 +22,7 @@ from ..host.tensors import torch_name
 from ..host.twin import open_program
 from ..host.values import TENSOR, Values
 from ..measure import advising
-from . import arrays, differences, observer_names, report, torch_errors
+from . import aliases, arrays, differences, observer_names, report, torch_errors
 from .module_state import unchanged
 from .progress import Steps, quiet
 from .replan import replan
@@ -259,7 +259,8 @@ def _check_dtypes(source: Source, options: ExportOptions) -> None:
 def _check_written(source: Source, options: ExportOptions) -> None:
     """Raise NotSupported for inputs and parameters that forward changes in place."""
     signature = source.exported.graph_signature
-    changed = [node.name for node, _ in _inputs(source.exported) if _is_written(node)]
+    values = {value for node in source.exported.graph.nodes for value in aliases.changed_by(node)}
+    changed = [node.name for node, _ in _inputs(source.exported) if node in values]
     inputs = [name for name in changed if name in signature.user_inputs]
     parameters = [signature.inputs_to_parameters[name] for name in changed
                   if name in signature.inputs_to_parameters]
@@ -285,19 +286,6 @@ def _has_dynamic_inputs(exported: "ExportedProgram") -> bool:
 def _has_branches(exported: "ExportedProgram") -> bool:
     return any(node.op == "call_function" and str(node.target) in _BRANCHES
                for node in exported.graph.nodes)
-
-
-def _is_written(node: "Node") -> bool:
-    for user in node.users:
-        schema = getattr(user.target, "_schema", None)
-        if schema is None:
-            continue
-        for argument, value in zip(schema.arguments, user.args, strict=False):
-            alias = argument.alias_info
-            if value is node and alias is not None and (
-                    alias.is_write or (schema.returns and _is_written(user))):
-                return True
-    return False
 
 
 def _samples(rows: Iterable[Any] | None, examples: list[Any], source: Source, steps: Steps,

@@ -320,10 +320,11 @@ def test_an_instruction_that_the_twin_rejects_is_reported_with_its_layer(monkeyp
     ([(2, 2)], "[1] instead of [2, 2]"), ([(1,), (3,)], "[1] instead of [1], [3]")])
 def test_outputs_of_other_sizes_than_pytorchs_are_an_error(shapes, words):
     torch = SimpleNamespace(from_numpy=lambda array: array, nn=SimpleNamespace(Module=dict))
-    source = SimpleNamespace(name="net", run=lambda sample: [np.zeros(shape) for shape in shapes])
+    source = SimpleNamespace(name="net")
     lowered = SimpleNamespace(program=fixture_store.load("add_1").pte, parts={}, reference=None,
                               fake_quantized=None)
-    evaluated = samples.Samples([[np.ones(1, np.float32)]])
+    evaluated = pipeline._Evaluated(samples.Samples([[np.ones(1, np.float32)]]),
+                                    [[np.zeros(shape) for shape in shapes]], None)
     with pytest.raises(Error, match="NotSupported.*net: the program computes other sizes") as raised:
         pipeline._compared(SimpleNamespace(torch=torch), source, lowered, evaluated)
     assert words in raised.value.message and "with other operators" in raised.value.message

@@ -52,7 +52,7 @@ def test_numbers_among_the_arguments_are_those_of_the_example(row):
 
 
 def test_several_arguments():
-    rows = [{"mask": np.ones(4), "ids": np.arange(4)}, (np.arange(4), np.ones(4), 2),
+    rows = [{"mask": np.ones(4), "ids": np.arange(4), "label": 1}, (np.arange(4), np.ones(4), 2),
             ((np.arange(4), np.ones(4)), 2)]
     found = samples.samples_of(rows, [np.zeros((1, 4), np.int64), np.zeros((1, 4), np.float32)],
                                names=["ids", "mask"])
@@ -91,6 +91,28 @@ def test_rows_that_do_not_fit_are_named(name):
     with pytest.raises(samples.Unfit) as raised:
         samples.samples_of(rows, [IMAGE], 4, ["x"])
     assert words in str(raised.value) and remedy in raised.value.remedy
+
+
+def test_a_row_of_one_sample_may_have_its_target_without_a_batch():
+    rows = [(ARRAY[i], np.full((5, 3), i)) for i in range(2)]
+    found = samples.samples_of(rows, [IMAGE], 4)
+    assert found.labels is None and found.targets.shape == (2, 5, 3)
+
+
+def test_targets_of_unlike_sizes():
+    found = samples.samples_of([(ARRAY[0], np.zeros((2, 4))), (ARRAY[1], np.zeros((3, 4)))], [IMAGE], 4)
+    assert found.labels is None and [one.shape for one in found.targets] == [(2, 4), (3, 4)]
+
+
+def test_named_labels_of_unlike_sizes_are_rejected():
+    with pytest.raises(samples.Unfit, match="labels has 2 values of object for 2 samples"):
+        samples.samples_of([{"x": ARRAY[0], "labels": np.zeros(2)},
+                            {"x": ARRAY[1], "labels": np.zeros(3)}], [IMAGE], 4, ["x"])
+
+
+def test_labels_of_some_samples_only():
+    with pytest.raises(samples.Unfit, match="1 labels for 2 samples given"):
+        samples.samples_of([(ARRAY[0], 1), ARRAY[0]], [IMAGE], 4)
 
 
 def test_two_tensors_of_unlike_counts():

@@ -8,7 +8,8 @@ FIELDS = {
     "model": "net", "dtype": "int8", "core": "cortex-m4", "bytes_before": 2, "bytes": 1,
     "warnings": [], "layer_warnings": [], "kept_float": [], "mixed": None, "method_pool": 1,
     "planned": [2], "temp": 3, "missing_operators": [], "checked": "executed", "samples": 1,
-    "layer_samples": 1, "layers": [], "outputs": [], "accuracy": None, "verdict": "good",
+    "layer_samples": 1, "layers": [], "outputs": [], "accuracy": None, "metric": None,
+    "verdict": "good",
 }
 UNTIMED = Timing("cortex-m4", 100_000_000, message="not measured")
 

@@ -5,6 +5,7 @@ import functools
 import math
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -49,21 +50,33 @@ class _Shape(ParamType):
             self.fail(str(error), param, ctx)
 
 
-class _Decibels(ParamType):
-    """25: a number of dB."""
+class _Target(ParamType):
+    """Accept a number of dB, or a value of a metric; NaN stands for the default."""
 
     name = "[DB]"
 
     def convert(self, value: Any, param: click.Parameter | None,
                 ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
         try:
             found = float(value)
         except ValueError:
             found = math.nan
         if not math.isfinite(found):
-            self.fail(f"{value!r} is no number of dB: write --mixed={_SQNR:g}, or --mixed behind the "
+            self.fail(f"{value!r} is no number: write --mixed={_SQNR:g}, or --mixed behind the "
                       "model", param, ctx)
         return found
+
+
+class _Evaluation(InputFile):
+    """Accept samples, or file.py:function for a metric."""
+
+    def __init__(self) -> None:
+        super().__init__(takes_folder=True)
+
+    def file_of(self, value: Path) -> Path:
+        return modules.is_function(str(value)) and modules.source_file(str(value)) or value
 
 
 class _Model(InputFile):
@@ -86,8 +99,10 @@ class _Model(InputFile):
 @click.option("--core", type=options.Core(), metavar="CORE",
               help="With --quantize: for this core, cortex-m0plus, m3, m4, m7, m33 or m55.  "
               "[default: cortex-m4]")
-@click.option("--evaluate", type=InputFile(takes_folder=True), metavar="DATA.NPZ|FOLDER",
-              help="Compare with PyTorch on these samples; with an array labels also the accuracy.  "
+@click.option("--evaluate", "evaluations", type=_Evaluation(), multiple=True,
+              metavar="DATA.NPZ|FOLDER|FILE.PY:METRIC",
+              help="Compare with PyTorch on these samples; with an array labels also the accuracy. And "
+              "by your own metric(outputs, labels), which returns a number, higher is better.  "
               "[default: those of --quantize, or the example inputs]")
 @click.option("--int8-io", is_flag=True,
               help="Remove the operators that quantize inputs and dequantize outputs.")
@@ -97,9 +112,10 @@ class _Model(InputFile):
 @click.option("--keep-float", multiple=True, metavar="LAYER",
               help="With --quantize: compute this layer in float, a module or a value, as the report "
               "names it; repeat it.")
-@click.option("--mixed", type=_Decibels(), is_flag=False, flag_value=str(_SQNR),
+@click.option("--mixed", type=_Target(), is_flag=False, flag_value=math.nan,
               help="With --quantize: leave further layers in float until all outputs have this SQNR "
-              f"in dB, by the fewest estimated cycles.  [{_SQNR:g} without a number]")
+              "in dB, or the metric of --evaluate this value, by the fewest estimated cycles.  "
+              f"[{_SQNR:g} dB without a number]")
 @click.option("--shape", "shapes", multiple=True, type=_Shape(),
               help="For TorchScript: sizes of an input, and its dtype (float32 by default); once for "
               "each input.")
@@ -114,7 +130,7 @@ class _Model(InputFile):
 @options.report
 @options.as_json
 def export(model: Path, output: Path | None, quantize: Path | None, observer: str | None,
-           core: str | None, evaluate: Path | None, int8_io: bool, fuse_rnn: bool,
+           core: str | None, evaluations: tuple[Path, ...], int8_io: bool, fuse_rnn: bool,
            keep_float: tuple[str, ...], mixed: float | None, shapes: tuple[np.ndarray, ...],
            inputs: Path | None, unconfined: bool, accept_unusable: bool, page: Path | None,
            as_json: bool) -> None:
@@ -150,12 +166,18 @@ def export(model: Path, output: Path | None, quantize: Path | None, observer: st
       picotorch export net.py:model --quantize calibration.npz --core cortex-m4
       picotorch export net.py:model --quantize calibration.npz --mixed 30
       picotorch export net.py:model --quantize samples/ --observer percentile
+      picotorch export net.py:model --quantize samples/ --evaluate test.npz --evaluate net.py:f1
       picotorch export model.pt2 --quantize calibration.npz --evaluate test.npz
       picotorch export model.pt --shape 1,3,224,224
       picotorch export model.pte --int8-io -o model_int8.pte
     """
     if shapes and inputs is not None:
         raise click.UsageError("give --shape or --inputs, not both")
+    evaluate, metric = _evaluations(evaluations)
+    if mixed is not None and math.isnan(mixed):
+        if metric is not None:
+            raise click.UsageError("give the value of the metric to reach: --mixed=0.95 for instance")
+        mixed = _SQNR
     if observer is not None:
         observer_names.parse(observer)
     if quantize is None:
@@ -167,9 +189,12 @@ def export(model: Path, output: Path | None, quantize: Path | None, observer: st
     data = b"" if is_function else read_file(model)
     kind = "" if is_function else torchscript.kind_of(data, model)
     if kind == torchscript.PTE:
-        _check_program_options(quantize, evaluate, fuse_rnn, shapes, inputs, unconfined)
+        _check_program_options(quantize, evaluations, fuse_rnn, shapes, inputs, unconfined)
     elif int8_io and quantize is None:
         raise click.UsageError("--int8-io is for a quantized program: give --quantize, or a .pte file")
+    if metric is not None and not is_function:
+        raise click.UsageError("a metric is for a model file.py:function: a file of torch runs in a "
+                               "process of its own")
     replaced = False
     if output is None:
         output = _default_output(model, is_function, kind)
@@ -192,7 +217,7 @@ def export(model: Path, output: Path | None, quantize: Path | None, observer: st
         if shapes or inputs is not None or unconfined:
             raise click.UsageError("--shape, --inputs and --unconfined are for files of torch: the "
                                    "function returns its example inputs")
-        built = _export_function(str(model), chosen, Steps(tell))
+        built = _export_function(str(model), metric, chosen, Steps(tell))
     else:
         examples = list(shapes) or (None if kind == torchscript.PT2 else [])
         examples = examples if inputs is None else read_npz(inputs, [LIMIT])
@@ -224,12 +249,21 @@ def _write_page(page: Path, output: Path, program: bytes, found: ExportReport | 
     reporting.write_page(page, [reporting.measure(request, reporting.Target(), known)])
 
 
-def _check_program_options(quantize: Path | None, evaluate: Path | None, fuse_rnn: bool,
+def _evaluations(values: tuple[Path, ...]) -> tuple[Path | None, Path | None]:
+    """Return the samples and the metric to evaluate by, None for any that is missing."""
+    metrics = [value for value in values if modules.is_function(str(value))]
+    paths = [value for value in values if value not in metrics]
+    if len(metrics) > 1 or len(paths) > 1:
+        raise click.UsageError("--evaluate takes samples once, and a metric once, file.py:function")
+    return next(iter(paths), None), next(iter(metrics), None)
+
+
+def _check_program_options(quantize: Path | None, evaluations: tuple[Path, ...], fuse_rnn: bool,
                            shapes: tuple[np.ndarray, ...], inputs: Path | None,
                            unconfined: bool) -> None:
     if shapes or inputs is not None or unconfined:
         raise click.UsageError("--shape, --inputs and --unconfined are for TorchScript and .pt2")
-    if quantize is not None or evaluate is not None:
+    if quantize is not None or evaluations:
         raise click.UsageError("--quantize and --evaluate are for modules: a program (.pte) cannot be "
                                "quantized")
     if fuse_rnn:
@@ -243,7 +277,12 @@ def _default_output(model: Path, is_function: bool, kind: str) -> Path:
     return Path(str(model).rpartition(":")[2] + ".pte") if is_function else model.with_suffix(".pte")
 
 
-def _export_function(text: str, options: pipeline.ExportOptions, steps: Steps) -> pipeline.Built:
+def _export_function(text: str, metric: Path | None, options: pipeline.ExportOptions,
+                     steps: Steps) -> pipeline.Built:
     torch = pipeline.imported(steps).torch
-    module, inputs = modules.call_function(text)
+    imported: dict[str, ModuleType] = {}
+    if metric is not None:
+        options = options._replace(metric=modules.function_of(
+            str(metric), 2, "returns a number: metric(outputs, labels)", imported))
+    module, inputs = modules.call_function(text, imported)
     return pipeline.build(modules.source_of_module(torch, module, inputs, text, steps), options, steps)

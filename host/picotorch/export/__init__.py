@@ -20,6 +20,7 @@ from picotorch.boards import chips
 from picotorch.errors import INVALID_ARGUMENT, fail
 from picotorch.export import completing, modules, observer_names, pipeline, report
 from picotorch.export.arrays import argument
+from picotorch.export.metric import Metric
 from picotorch.export.module_state import unchanged
 from picotorch.export.progress import Steps
 from picotorch.export.result import ExportReport
@@ -63,9 +64,10 @@ class Exported:
 
 
 def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeline.CORE,
-           evaluate: Any = None, labels: Any = None, int8_io: bool = False, fuse_rnn: bool = False,
-           keep_float: Iterable[str] = (), mixed: float | None = None,
-           observer: str = observer_names.DEFAULT, dynamic_shapes: Any = None,
+           evaluate: Any = None, labels: Any = None, metric: Metric | None = None,
+           int8_io: bool = False, fuse_rnn: bool = False, keep_float: Iterable[str] = (),
+           mixed: float | None = None, observer: str = observer_names.DEFAULT,
+           dynamic_shapes: Any = None,
            tell: Callable[[str], None] | None = None) -> Exported:
     """Export an nn.Module as a program, for inputs of these shapes.
 
@@ -80,7 +82,9 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeli
     for each layer and direction; ExecuTorch's own runtime lacks these operators. keep_float: layers
     that an int8 program computes in float, each the path of a module, "blocks.0.attention" for example,
     or the name of a value, as the report has them. mixed: an SQNR in dB; further layers are in float
-    until all outputs have it, by the fewest estimated cycles. tell: receives each step as text.
+    until all outputs have it, by the fewest estimated cycles. metric(outputs, labels): your own measure
+    of outputs, a number, higher is better, see metric.score; then mixed is the value to reach. tell:
+    receives each step as text.
 
     Raises NotFound without torch and executorch, InvalidArgument for inputs that forward or the core
     rejects, NotSupported for modules that torch.export or ExecuTorch cannot export.
@@ -99,7 +103,7 @@ def export(module: Any, inputs: Any, *, quantize: Any = None, core: str = pipeli
     options = pipeline.ExportOptions(
         _rows(quantize, "quantize"), core, _rows(evaluate, "evaluate"), int8_io, fuse_rnn,
         (keep_float,) if isinstance(keep_float, str) else tuple(keep_float), mixed, observer,
-        None if labels is None else np.asarray(argument(labels)))
+        None if labels is None else np.atleast_1d(argument(labels)), metric)
     with unchanged(torch, module):
         source = modules.source_of_module(torch, module, inputs, type(module).__name__, steps,
                                           dynamic_shapes)

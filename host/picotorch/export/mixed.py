@@ -45,28 +45,31 @@ class Mixed(NamedTuple):
 
 def reach(int8: Lowered, samples: Iterable[tuple[Any, ...]], core: str, target: float,
           lower: Callable[[tuple[str, ...]], Lowered], measure: Callable[[Lowered], float],
-          steps: Steps) -> Mixed:
+          steps: Steps, is_sqnr: bool = True) -> Mixed:
     """Leave layers of a program in float, until `measure` returns `target` or more.
 
     lower(names) returns the program with these layers in float. measure(lowered) returns the SQNR of
-    its worst output. If the target cannot be reached, all layers are in float.
+    its worst output, or a metric, for which the SQNR rises step by step. If the target cannot be
+    reached, all layers are in float.
     """
     with steps.step("running it with single roundings off"):
         search = Search(int8, samples, core)
         first = found = measure(int8)
-    lowered, chosen, goal, step = int8, Layers(), target, _STEP
+    lowered, chosen, step = int8, Layers(), _STEP
+    goal = target if is_sqnr else search.sqnr() + step
     while found < target and len(chosen) < len(search.layers):
         with steps.step("choosing layers to leave in float"):
             more = search.choose(chosen, goal)
         if more != chosen:
             chosen, lowered = more, lower(tuple(sorted(more)))
             found = measure(lowered)
-        goal, step = goal + max(target - found, 0) + step, 2 * step
+        goal, step = goal + step + (max(target - found, 0) if is_sqnr else 0), 2 * step
     with steps.step("measuring what each layer gains"):
         layers = search.gains(chosen)
     return Mixed(lowered, tuple(sorted(chosen)), MixedReport(
-        target=target, reached=found >= target, int8=_number(first), found=_number(found),
-        int8_cycles=search.int8_cycles, layers=layers, cycles=search.int8_cycles if lowered is int8
+        target=target, is_sqnr=is_sqnr, reached=found >= target, int8=_number(first),
+        found=_number(found), int8_cycles=search.int8_cycles, layers=layers,
+        cycles=search.int8_cycles if lowered is int8
         else timing.estimated(lowered.program, core).cycles))
 
 

@@ -1,6 +1,7 @@
 """Read modules of Python code, and exported programs (.pt2), as sources of an export."""
 
 import ast
+import contextlib
 import functools
 import importlib
 import importlib.util
@@ -8,9 +9,8 @@ import io
 import keyword
 import re
 import sys
-import traceback
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ from . import arrays, torchvision_operators
 from .module_state import assigned_buffers, assigned_in_place, copy_of, hidden_state, unchanged
 from .pipeline import Source, explained
 from .progress import Steps, quiet
-from .torch_errors import cause, export_remedy
+from .torch_errors import cause, export_remedy, line_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -58,49 +58,79 @@ def check_function(path: Path) -> None:
                    f"{path}:function")
 
 
-def _functions(path: Path) -> list[str]:
-    """Return the names of a file's functions without required arguments; one may return a module."""
+def _functions(path: Path, count: int = 0) -> list[str]:
+    """Return the names of a file's functions that accept `count` arguments and return a value."""
     try:
         nodes = ast.parse(path.read_bytes()).body
     except (OSError, SyntaxError, ValueError):
         return []
     return [node.name for node in nodes if isinstance(node, ast.FunctionDef)
             and not node.name.startswith("_")
-            and len(node.args.posonlyargs + node.args.args) <= len(node.args.defaults)
-            and None not in node.args.kw_defaults
+            and _accepts(node.args, count)
             and any(isinstance(part, ast.Return) and part.value for part in ast.walk(node))]
 
 
-def call_function(text: str) -> tuple[Any, ...]:
-    """Return (module, example inputs) of the user's function.
+def _accepts(arguments: ast.arguments, count: int) -> bool:
+    """Return True if a call with `count` positional arguments fits."""
+    names = len(arguments.posonlyargs + arguments.args)
+    return (names - len(arguments.defaults) <= count
+            and (count <= names or arguments.vararg is not None) and None not in arguments.kw_defaults)
+
+
+def call_function(text: str, imported: dict[str, ModuleType] | None = None) -> tuple[Any, ...]:
+    """Return (module, example inputs) of the user's function. imported: see function_of.
 
     Raises NotFound without such a function, InvalidArgument for another result and for an exception.
     """
     file, _, name = text.rpartition(":")
-    try:
-        found = getattr(_import(file), name, None)
-        if found is None:
-            names = _functions(Path(file)) if file.endswith(".py") else []
-            raise fail(NOT_FOUND, f"has no {name}", file,
-                       remedy=f"name one of its functions: {', '.join(names)}" if names else
-                       "name a function that returns (module, example inputs)")
-        if hasattr(found, "forward"):
-            made = f"{name}()" if isinstance(found, type) else name
-            raise fail(INVALID_ARGUMENT, "is a module, not a function", text,
-                       remedy=f"add a function that returns ({made}, (example,)), and name it")
-        if not callable(found):
-            raise fail(INVALID_ARGUMENT, f"is {type(found).__name__}, not a function", text,
-                       remedy="name a function that returns (module, example inputs)")
+    found = function_of(text, 0, "returns (module, example inputs)", imported)
+    if hasattr(found, "forward"):
+        made = f"{name}()" if isinstance(found, type) else name
+        raise fail(INVALID_ARGUMENT, "is a module, not a function", text,
+                   remedy=f"add a function that returns ({made}, (example,)), and name it")
+    with _errors_of(text):
         returned = found()
-    except Error:
-        raise
-    except Exception as error:  # whatever the user's code does
-        raise fail(INVALID_ARGUMENT, f"{type(error).__name__}: {error}{_line_of(error, file)}",
-                   text) from None
     if not (isinstance(returned, tuple | list) and len(returned) == 2):
         raise fail(INVALID_ARGUMENT, "does not return (module, example inputs)", text,
                    remedy=f"end {name} with: return module, (example,)")
     return tuple(returned)
+
+
+def function_of(text: str, count: int, what: str, imported: dict[str, ModuleType] | None = None
+                ) -> Callable[..., Any]:
+    """Return the user's function file.py:function of `count` arguments.
+
+    what: its result in words, "returns a number" for example. imported: modules by file, so that each
+    file runs once; this function adds to it. Raises NotFound without such a function, InvalidArgument
+    for anything else and for an exception.
+    """
+    file, _, name = text.rpartition(":")
+    imported = {} if imported is None else imported
+    with _errors_of(text):
+        if file not in imported:
+            imported[file] = _import(file)
+        found: Any = getattr(imported[file], name, None)
+    if found is None:
+        names = _functions(Path(file), count) if file.endswith(".py") else []
+        raise fail(NOT_FOUND, f"has no {name}", file,
+                   remedy=f"name one of its functions: {', '.join(names)}" if names else
+                   f"name a function that {what}")
+    if not callable(found):
+        raise fail(INVALID_ARGUMENT, f"is {type(found).__name__}, not a function", text,
+                   remedy=f"name a function that {what}")
+    return found  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def _errors_of(text: str) -> Iterator[None]:
+    """Raise InvalidArgument for an exception of the user's code, whatever it is."""
+    try:
+        yield
+    except Error:
+        raise
+    except Exception as error:
+        raise fail(INVALID_ARGUMENT, f"{type(error).__name__}: {error}"
+                   f"{line_of(error, text.rpartition(':')[0])}", text) from None
 
 
 def _import(file: str) -> ModuleType:
@@ -123,13 +153,6 @@ def _import(file: str) -> ModuleType:
     finally:
         sys.path.remove(str(path.parent))
     return module
-
-
-def _line_of(error: BaseException, file: str) -> str:
-    """Return " (line 3)" for the line of the user's file that raised the exception."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
-             if frame.filename.endswith(file)]
-    return f" (line {lines[-1]})" if lines else ""
 
 
 def source_of_module(torch: ModuleType, module: Any, inputs: Any, name: str, steps: Steps,
@@ -168,7 +191,7 @@ def source_of_module(torch: ModuleType, module: Any, inputs: Any, name: str, ste
             raise fail(NOT_SUPPORTED, f"torch.export cannot export it: {cause(error)}", name,
                        remedy=export_remedy(error)) from None
     return Source(name, exported, functools.partial(run, module), arguments, _kept(module),
-                  functools.partial(explained, name=name))
+                  functools.partial(explained, name=name), module)
 
 
 def source_of_pt2(torch: ModuleType, data: bytes, name: str, inputs: Sequence[Any] | None,
@@ -187,7 +210,7 @@ def source_of_pt2(torch: ModuleType, data: bytes, name: str, inputs: Sequence[An
     arguments = exported.example_inputs[0] if inputs is None else _arguments(torch, inputs, name)
     module = exported.module(check_guards=False)
     return Source(name, exported, functools.partial(_runner(torch), module), tuple(arguments),
-                  len(data), functools.partial(explained, name=name))
+                  len(data), functools.partial(explained, name=name), module)
 
 
 def _check_names(paths: Iterable[str], name: str) -> None:

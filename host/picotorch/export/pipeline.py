@@ -23,17 +23,18 @@ from ..host.twin import open_program
 from ..host.values import TENSOR, Values
 from ..measure import advising
 from . import aliases, arrays, differences, observer_names, report, torch_errors
+from .metric import Metric, score
 from .module_state import unchanged
 from .progress import Steps, quiet
 from .replan import replan
 from .result import (
-    Accuracy,
     Checked,
     Comparison,
     LayerDifference,
     Memory,
     MixedReport,
     OutputDifference,
+    Scores,
 )
 from .samples import Samples, Unfit, example_samples, samples_of, with_labels
 
@@ -61,8 +62,8 @@ class ExportOptions(NamedTuple):
     inputs. labels: the class of each of these, if they have none. observer: chooses the ranges of
     values, as observers.of takes it. fuse_rnn: recurrent
     layers are operators of picotorch, an instruction each. keep_float: layers that an int8 program
-    computes in float, by module or value. mixed: the SQNR in dB that outputs should have, by further
-    layers in float.
+    computes in float, by module or value. mixed: the SQNR in dB, or the value of metric, that outputs
+    should have, by further layers in float. metric: see metric.score.
     """
 
     quantize: Iterable[Any] | None = None
@@ -74,6 +75,7 @@ class ExportOptions(NamedTuple):
     mixed: float | None = None
     observer: str = observer_names.DEFAULT
     labels: Any = None
+    metric: Metric | None = None
 
 
 def explained(error: Exception, quantized: bool, name: str) -> Error:
@@ -93,7 +95,7 @@ def _remedy(part: str, quantized: bool) -> str:
 
 
 class Source(NamedTuple):
-    """A module to export. run(arguments) returns the module's own outputs, as a flat list.
+    """A module to export. run(arguments) returns the own outputs of `module`, as a flat list.
 
     before: bytes of the file, or of the module's parameters and buffers. explain(error, quantized)
     makes an Error of an exception of the lowering.
@@ -105,6 +107,7 @@ class Source(NamedTuple):
     arguments: tuple[Any, ...]
     before: int
     explain: Callable[[Exception, bool], Error]
+    module: Any
 
 
 class Built(NamedTuple):
@@ -155,9 +158,17 @@ def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
     _check_written(source, options)
     lowering = imported(Steps())
     examples = [arrays.argument(value) for value in source.arguments]
-    quantize = _samples(options.quantize, examples, source, steps)
-    evaluate = _samples(options.evaluate, examples, source, steps, options.labels)
-    evaluated = evaluate or quantize or example_samples(examples)
+    are_classes = options.metric is None
+    quantize = _samples(options.quantize, examples, source, steps, are_classes)
+    evaluate = _samples(options.evaluate, examples, source, steps, are_classes, options.labels)
+    samples = evaluate or quantize or example_samples(examples)
+    with unchanged(lowering.torch, source.module):
+        evaluated = _Evaluated(samples, [source.run(_tensors(lowering.torch, sample))
+                                         for sample in samples.inputs], options.metric)
+    best = evaluated.score(evaluated.expected)
+    if best is not None and options.mixed is not None and best < options.mixed:
+        raise fail(INVALID_ARGUMENT, f"PyTorch itself has a metric of {best:.4g}, less than "
+                   f"{options.mixed:g}", "mixed", remedy="give a lower value")
     try:
         lowered = _lower(lowering, source, quantize, options, steps)
         mixed = None
@@ -177,11 +188,11 @@ def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
         with steps.step("comparing it with PyTorch on the twin"):
             compared = _compared(lowering, source, lowered, evaluated)
             warnings = report.layer_warnings(compared.layers, lambda below, poor: _causes(
-                lowering, lowered, evaluated, quantize, below, poor))
+                lowering, lowered, samples, quantize, below, poor))
     checked = Checked(
         model=source.name, dtype=_dtypes(written) if quantize is None else "int8",
         core=None if quantize is None else options.core, bytes_before=source.before,
-        bytes=len(written), warnings=_warnings(quantize, evaluated), layer_warnings=warnings,
+        bytes=len(written), warnings=_warnings(quantize, samples), layer_warnings=warnings,
         kept_float=_kept_float(lowered, options.keep_float), mixed=mixed, **vars(memory),
         **vars(compared), verdict=report.verdict(compared.outputs))
     if memory.missing_operators or quantize is None:
@@ -289,7 +300,8 @@ def _has_branches(exported: "ExportedProgram") -> bool:
 
 
 def _samples(rows: Iterable[Any] | None, examples: list[Any], source: Source, steps: Steps,
-             labels: Any = None) -> Samples | None:
+             are_classes: bool, labels: Any = None) -> Samples | None:
+    """Return the samples of rows, with other labels if there are any."""
     if rows is None:
         return None
     classes, inputs = _classes(source.exported), source.exported.graph_signature.user_inputs
@@ -298,8 +310,8 @@ def _samples(rows: Iterable[Any] | None, examples: list[Any], source: Source, st
     try:
         with contextlib.nullcontext() if is_read else steps.step("reading the samples"):
             found = samples_of(rows if is_read else _readable(rows), examples, classes, names,
-                               steps.each)
-        return found if labels is None else with_labels(found, labels, classes)
+                               steps.each, are_classes)
+        return found if labels is None else with_labels(found, labels, classes, are_classes)
     except Unfit as error:
         raise fail(INVALID_ARGUMENT, str(error), "samples", remedy=error.remedy) from None
 
@@ -341,9 +353,9 @@ def _lower(lowering: ModuleType, source: Source, quantize: Samples | None, optio
 
 
 def _mixed(lowering: ModuleType, source: Source, lowered: "Lowered", quantize: Samples,
-           evaluated: Samples, options: ExportOptions,
+           evaluated: "_Evaluated", options: ExportOptions,
            steps: Steps) -> "tuple[Lowered, ExportOptions, MixedReport | None]":
-    """Leave layers in float until the outputs have the SQNR of options.mixed.
+    """Leave layers in float until the outputs have the SQNR, or the metric, of options.mixed.
 
     Return the program, the options that name its layers in float, and the part of the report, which is
     None if the twin cannot run the program.
@@ -353,16 +365,18 @@ def _mixed(lowering: ModuleType, source: Source, lowered: "Lowered", quantize: S
         return _lower(lowering, source, quantize, options._replace(keep_float=keep_float), steps)
 
     def measure(lowered: "Lowered") -> float:
-        outputs, _ = _outputs(lowering.torch, source, lowered.program, evaluated)
-        return report.worst_sqnr(outputs)
+        computed = evaluated.run(lowered.program)
+        found = evaluated.score(computed)
+        return report.worst_sqnr(evaluated.differences(computed)) if found is None else found
 
     if open_program(lowered.program).method_meta("forward").missing_operators():
         return lowered, options, None
     assert lowered.fake_quantized is not None and options.mixed is not None  # of an int8 program
     mixed = importlib.import_module(".mixed", __package__)
-    samples = [_tensors(lowering.torch, sample) for sample in evaluated.inputs[:_TRIAL_SAMPLES]]
+    samples = [_tensors(lowering.torch, sample) for sample in evaluated.samples.inputs[:_TRIAL_SAMPLES]]
     with unchanged(lowering.torch, lowered.fake_quantized):
-        found = mixed.reach(lowered, samples, options.core, options.mixed, lower, measure, steps)
+        found = mixed.reach(lowered, samples, options.core, options.mixed, lower, measure, steps,
+                            options.metric is None)
     return found.lowered, options._replace(keep_float=options.keep_float + found.names), found.report
 
 
@@ -404,7 +418,7 @@ def _memory(program: bytes) -> Memory:
 
 
 def _compared(lowering: ModuleType, source: Source, lowered: "Lowered",
-              evaluated: Samples) -> Comparison:
+              evaluated: "_Evaluated") -> Comparison:
     def values_of(graph: "GraphModule") -> differences.ValuesOf:
         return lambda sample, names: lowering.float_values(
             graph, _tensors(lowering.torch, sample), names)
@@ -412,17 +426,19 @@ def _compared(lowering: ModuleType, source: Source, lowered: "Lowered",
     try:
         with unchanged(lowering.torch, lowered.reference):  # it shares the buffers of the module
             layers = differences.layers(
-                lowered.program, lowered.parts, evaluated.inputs[:_LAYER_SAMPLES],
+                lowered.program, lowered.parts, evaluated.samples.inputs[:_LAYER_SAMPLES],
                 values_of(lowered.reference),
                 None if lowered.fake_quantized is None else values_of(lowered.fake_quantized))
-        outputs, right = _outputs(lowering.torch, source, lowered.program, evaluated)
+        computed = evaluated.run(lowered.program)
     except _OtherSizes as error:
         raise fail(NOT_SUPPORTED, f"the program computes other sizes than PyTorch: {error}",
                    source.name, remedy="write the module with other operators") from None
     except Error as error:
         return Comparison(f"not run: {error.message}")
-    count = len(evaluated.inputs)
-    return Comparison("executed", count, min(count, _LAYER_SAMPLES), layers, outputs, right)
+    count = len(computed)
+    return Comparison("executed", count, min(count, _LAYER_SAMPLES), layers,
+                      evaluated.differences(computed), evaluated.scores(evaluated.accuracy, computed),
+                      evaluated.scores(evaluated.score, computed))
 
 
 class _OtherSizes(Exception):
@@ -433,29 +449,49 @@ def _sizes(outputs: list[Any]) -> str:
     return ", ".join(str(list(np.shape(value))) for value in outputs) or "no output"
 
 
-def _outputs(torch: ModuleType, source: Source, program: bytes,
-             evaluated: Samples) -> tuple[list[OutputDifference], Accuracy | None]:
-    """Return the difference of each output, and of how many samples the class is right."""
-    stepper = differences.Stepper(program)
-    found: dict[int, differences.Difference] = {}
-    right = [0, 0]
-    for k, sample in enumerate(evaluated.inputs):
-        expected = source.run(_tensors(torch, sample))
-        computed = stepper.run(sample)
-        if [np.shape(value) for value in expected] != [np.shape(value) for value in computed]:
-            raise _OtherSizes(f"{_sizes(computed)} instead of {_sizes(expected)}")
-        for i, (target, have) in enumerate(zip(expected, computed, strict=True)):
-            if isinstance(target, np.ndarray):
-                kind = differences.Difference if target.dtype.kind == "f" else differences.Equality
-                found.setdefault(i, kind()).add(target, np.asarray(have))
-        if evaluated.labels is not None:
-            for side, outputs in enumerate((expected, computed)):
-                right[side] += int(np.argmax(outputs[0])) == evaluated.labels[k]
-    count = len(evaluated.inputs)
-    accuracy = (None if evaluated.labels is None
-                else Accuracy(right[0] / count, right[1] / count))
-    return [OutputDifference(i, one.equal, one.sqnr, one.largest, one.magnitude)
-            for i, one in sorted(found.items())], accuracy
+class _Evaluated(NamedTuple):
+    """Samples to compare on, and the outputs of PyTorch for them, in their order."""
+
+    samples: Samples
+    expected: list[list[Any]]
+    metric: Metric | None
+
+    def run(self, program: bytes) -> list[list[Any]]:
+        """Return the outputs of a program. Raises _OtherSizes."""
+        stepper, found = differences.Stepper(program), []
+        for sample, expected in zip(self.samples.inputs, self.expected, strict=True):
+            computed = stepper.run(sample)
+            if [np.shape(value) for value in expected] != [np.shape(value) for value in computed]:
+                raise _OtherSizes(f"{_sizes(computed)} instead of {_sizes(expected)}")
+            found.append(computed)
+        return found
+
+    def differences(self, computed: list[list[Any]]) -> list[OutputDifference]:
+        """Return the difference of each output."""
+        found: dict[int, differences.Difference] = {}
+        for expected, outputs in zip(self.expected, computed, strict=True):
+            for i, (target, have) in enumerate(zip(expected, outputs, strict=True)):
+                if isinstance(target, np.ndarray):
+                    kind = differences.Difference if target.dtype.kind == "f" else differences.Equality
+                    found.setdefault(i, kind()).add(target, np.asarray(have))
+        return [OutputDifference(i, one.equal, one.sqnr, one.largest, one.magnitude)
+                for i, one in sorted(found.items())]
+
+    def accuracy(self, outputs: list[list[Any]]) -> float | None:
+        """Return the share of samples whose class is right, None without labels."""
+        labels = self.samples.labels
+        return None if labels is None else float(np.mean(
+            [int(np.argmax(one[0])) == label for one, label in zip(outputs, labels, strict=True)]))
+
+    def score(self, outputs: list[list[Any]]) -> float | None:
+        """Return the metric of outputs, None without a metric."""
+        return None if self.metric is None else score(self.metric, outputs, self.samples)
+
+    def scores(self, measure: Callable[[list[list[Any]]], float | None],
+               computed: list[list[Any]]) -> Scores | None:
+        """Return a measure of the outputs of PyTorch and of the program, None without it."""
+        pytorch, program = measure(self.expected), measure(computed)
+        return None if pytorch is None or program is None else Scores(pytorch, program)
 
 
 def _tensors(torch: ModuleType, sample: list[Any]) -> tuple[Any, ...]:

@@ -204,18 +204,21 @@ def _show_mixed(mixed: MixedReport | None) -> None:
     if mixed is None:
         return
     layers, cycles = mixed.layers, mixed.cycles
+    name = "SQNR" if mixed.is_sqnr else "metric"
     chosen = [one.layer for one in layers if one.is_chosen]
     show.heading("If one layer alone is in float")
     show.table(["layer", "gain>", "cycles>", "chosen"], [
         [one.layer, f"{one.gain:+.1f} dB", f"{one.cycles:+,}", "yes" * one.is_chosen]
         for i, one in enumerate(layers) if i < _GAINS or one.is_chosen])
-    show.line(f"SQNR {decibels(mixed.int8)} in int8, {decibels(mixed.found)} with "
+    number = decibels if mixed.is_sqnr else "{:.4g}".format
+    show.line(f"{name} {number(mixed.int8)} in int8, {number(mixed.found)} with "
               f"{len(chosen)} of {len(layers)} layers in float" + ("" if cycles is None else
               f"; about {cycles:,} cycles instead of {mixed.int8_cycles:,}"))
     if chosen:
         show.line("the same again: " + " ".join(f"--keep-float {layer}" for layer in chosen))
     if not mixed.reached:
-        show.line(f"WARNING: an SQNR of {mixed.target:g} dB is out of reach, with every layer in "
+        unit = " dB" * mixed.is_sqnr
+        show.line(f"WARNING: {name} {mixed.target:g}{unit} is out of reach, with every layer in "
                   "float: give --mixed a lower value, or export it without --quantize")
 
 
@@ -247,6 +250,8 @@ def _show_outputs(found: ExportReport) -> None:
     if found.accuracy:
         click.echo(f"accuracy: PyTorch {found.accuracy.pytorch:.1%}, "
                    f"program {found.accuracy.program:.1%}")
+    if found.metric:
+        click.echo(f"metric: PyTorch {found.metric.pytorch:.4g}, program {found.metric.program:.4g}")
 
 
 def _reasons(far: list[OutputDifference]) -> str:

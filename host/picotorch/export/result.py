@@ -41,8 +41,8 @@ class OutputDifference(Report):
 
 
 @dataclass(frozen=True)
-class Accuracy(Report):
-    """The shares of the samples whose class is right."""
+class Scores(Report):
+    """A measure of PyTorch's outputs, and of the program's."""
 
     pytorch: float
     program: float
@@ -63,14 +63,15 @@ class MixedLayer(Report):
 
 @dataclass(frozen=True)
 class MixedReport(Report):
-    """The layers of an int8 program that are in float, so that outputs have an SQNR of `target` dB.
+    """The layers of an int8 program that are in float, so that outputs reach an SQNR or a metric.
 
-    int8, int8_cycles: of the program whose layers are all in int8. found, cycles: of this program. An
-    SQNR is None if it is not finite, and cycles are None if they cannot be estimated. layers: the
-    largest gain first.
+    is_sqnr: target, int8 and found are SQNRs in dB, else values of the metric. int8, int8_cycles: of
+    the program whose layers are all in int8. found, cycles: of this program. An SQNR is None if it is
+    not finite, and cycles are None if they cannot be estimated. layers: the largest gain first.
     """
 
     target: float
+    is_sqnr: bool
     reached: bool
     int8: float | None
     found: float | None
@@ -93,7 +94,8 @@ class Memory(Report):
 class Comparison(Report):
     """The comparison of a program with PyTorch.
 
-    checked: "executed", or the reason if it did not run.
+    checked: "executed", or the reason if it did not run. accuracy: the share of samples whose class is
+    right, None without labels. metric: see metric.score, None without one.
     """
 
     checked: str
@@ -101,7 +103,8 @@ class Comparison(Report):
     layer_samples: int = 0
     layers: list[LayerDifference] = field(default_factory=list)
     outputs: list[OutputDifference] = field(default_factory=list)
-    accuracy: Accuracy | None = None
+    accuracy: Scores | None = None
+    metric: Scores | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +135,8 @@ class Checked(Report):
     layer_samples: int
     layers: list[LayerDifference]
     outputs: list[OutputDifference]
-    accuracy: Accuracy | None
+    accuracy: Scores | None
+    metric: Scores | None
     verdict: str
 
 

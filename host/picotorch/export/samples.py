@@ -37,12 +37,14 @@ class Samples(NamedTuple):
     """Samples of a module's inputs.
 
     inputs: of each sample the arguments of forward, arrays or numbers. labels: the class of each, None
-    without labels. warnings: sentences on values that are likely mistakes.
+    without labels. warnings: sentences on values that are likely mistakes. targets: the labels as they
+    were given, classes or not, None without.
     """
 
     inputs: list[list[Any]]
     labels: list[int] | None = None
     warnings: tuple[str, ...] = ()
+    targets: np.ndarray | None = None
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -73,14 +75,14 @@ def read_rows(path: Path) -> list[dict[str, np.ndarray]]:
 
 
 def samples_of(rows: Iterable[Any], examples: Sequence[Any], classes: int | None = None,
-               names: Sequence[str] = (),
-               each: Callable[[Iterable[Any]], Iterable[Any]] = iter) -> Samples:
+               names: Sequence[str] = (), each: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+               are_classes: bool = True) -> Samples:
     """Return the Samples of rows, or of one row that is a dict.
 
     An array has the sizes of its example, perhaps behind a dim that counts the samples, which may also
     be the example's first. classes: the number of classes, None if unknown. names: of the arguments of
     forward; in0, in1 ... are names of its tensors. each(rows) yields the rows, and reports progress.
-    Raises Unfit.
+    are_classes: labels that a row names are classes. Raises Unfit.
     """
     tensors = [i for i, example in enumerate(examples) if np.ndim(example)]
     columns: dict[int, list[np.ndarray]] = {i: [] for i in tensors}
@@ -102,7 +104,7 @@ def samples_of(rows: Iterable[Any], examples: Sequence[Any], classes: int | None
             raise Unfit(f"the samples are more than {_MAX_BYTES} bytes",
                         "ten to a hundred are enough: itertools.islice(loader, 100)")
         if target is not None:
-            targets += list(np.atleast_1d(target))
+            targets += _targets(target, counts[0])
             is_named = isinstance(row, Mapping)
     if not any(len(part) for column in columns.values() for part in column):
         raise Unfit("no samples given", "give ten to a hundred; a generator can be read only once")
@@ -114,16 +116,40 @@ def samples_of(rows: Iterable[Any], examples: Sequence[Any], classes: int | None
         count = len(array)
     inputs = [[values[i][k] if i in values else example for i, example in enumerate(examples)]
               for k in range(count)]
-    return Samples(inputs, _labels(np.array(targets), len(inputs), classes) if is_named else
-                   _classes_in(targets, len(inputs), classes), tuple(warnings))
+    read = Samples(inputs, warnings=tuple(warnings))
+    return with_labels(read, targets, classes, is_named and are_classes) if targets else read
 
 
-def _classes_in(targets: list[Any], count: int, classes: int | None) -> list[int] | None:
-    """Return the targets of a loader as labels, None if they are no classes."""
+def with_labels(samples: Samples, labels: Any, classes: int | None, are_classes: bool) -> Samples:
+    """Return samples with these labels, one for each.
+
+    Raises Unfit if they are no classes, unless they need not be: the targets of a regression.
+    """
+    targets, count = stacked(labels), len(samples.inputs)
     try:
-        return _labels(np.array(targets), count, classes) if targets else None
-    except ValueError:  # of a regression for instance, or of unlike sizes
-        return None
+        return samples._replace(labels=_labels(targets, count, classes), targets=targets)
+    except Unfit:
+        if are_classes:
+            raise
+    if len(targets) != count:
+        raise Unfit(f"{len(targets)} labels for {count} samples given", "give one for each sample")
+    return samples._replace(targets=targets)
+
+
+def stacked(values: Sequence[Any]) -> np.ndarray:
+    """Return an array of these values, of objects where their sizes differ."""
+    arrays = [np.asarray(value) for value in values]
+    if len({array.shape for array in arrays}) == 1:
+        return np.stack(arrays)
+    found = np.empty(len(arrays), object)
+    found[:] = arrays
+    return found
+
+
+def _targets(target: np.ndarray, count: int) -> list[np.ndarray]:
+    """Return the label of each sample of a row. A row of one sample may have the label itself."""
+    is_list = target.ndim > 0 and (count > 1 or len(target) == 1)
+    return list(target) if is_list else [target]
 
 
 def _read_row(row: Any, tensors: list[int], count: int,
@@ -261,15 +287,7 @@ def _warnings(array: np.ndarray, name: str, example: Any) -> list[str]:
     return found
 
 
-def with_labels(samples: Samples, labels: Any, classes: int | None) -> Samples:
-    """Return samples with other labels. Raises Unfit."""
-    return samples._replace(labels=_labels(labels, len(samples.inputs), classes))
-
-
-def _labels(labels: Any, count: int, classes: int | None) -> list[int] | None:
-    if labels is None:
-        return None
-    labels = np.asarray(labels)
+def _labels(labels: np.ndarray, count: int, classes: int | None) -> list[int]:
     if labels.size != count or labels.dtype.kind not in "iu":
         raise Unfit(f"labels has {labels.size} values of {labels.dtype} for {count} samples",
                     "give an integer, the class, for each sample")

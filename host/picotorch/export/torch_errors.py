@@ -1,6 +1,7 @@
 """Find what is wrong, and what to do, in the errors of torch.export and ExecuTorch, of many lines."""
 
 import re
+import traceback
 
 _DATA = ("keep data out of Python's if and loops: use torch.where, torch.cond, or export the parts")
 _REMEDIES = [  # of torch.export: the first whose pattern an error has
@@ -59,3 +60,10 @@ def _lines(error: BaseException) -> list[str]:
     while error.__cause__ is not None:
         error = error.__cause__
     return [line.strip() for line in str(error).splitlines() if line.strip()]
+
+
+def line_of(error: BaseException, file: str) -> str:
+    """Return " (line 3)" for the line of the user's file that raised the exception."""
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
+             if frame.filename.endswith(file)]
+    return f" (line {lines[-1]})" if lines else ""

@@ -163,7 +163,7 @@ def source(torch: ModuleType, data: bytes, name: str, examples: list[Any], steps
             exported = _convert(converter, module, inputs)
     except Exception as error:
         raise explain(error) from None
-    return Source(name, exported, run, inputs, len(data), explain)
+    return Source(name, exported, run, inputs, len(data), explain, module)
 
 
 def _try(run: Callable[[tuple[Any, ...]], list[Any]], inputs: tuple[Any, ...], name: str) -> None:

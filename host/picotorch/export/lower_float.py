@@ -69,7 +69,8 @@ class Lowered(NamedTuple):
 
     parts: by the index of the instruction. reference: the float graph that `parts` names values of.
     fake_quantized: the same graph, in which quantized values are rounded to integers and are floats
-    again; None for a float32 program.
+    again; None for a float32 program. kept: names of the values of layers that keep_float names, with
+    the activations and the moved data that stay in float because of these layers.
     """
 
     program: bytes
@@ -77,6 +78,7 @@ class Lowered(NamedTuple):
     parts: dict[int, Part]
     reference: torch.fx.GraphModule
     fake_quantized: torch.fx.GraphModule | None = None
+    kept: frozenset[str] = frozenset()
 
 
 # ---- float32

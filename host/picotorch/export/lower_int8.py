@@ -188,7 +188,7 @@ def _lower(graph: torch.fx.GraphModule, each: Callable[[Iterable[Any]], Iterable
         data_movement.check(edge.exported_program().graph)
         states.into_buffers(edge.exported_program(), kept)
         lowered = finish(edge, states.into_module(reference, kept), quantized,
-                         states.into_module(converted, kept))
+                         states.into_module(converted, kept))._replace(kept=quantizer.kept)
     refusals.check(lowered)
     return lowered
 
@@ -358,6 +358,7 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
         super().__init__()
         self.observer = observers.of(observer)
         self.samples, self.keep_float, self.refused = samples, keep_float, refused
+        self.kept: frozenset[str] = frozenset()  # of Lowered
         self.quantizers[-1] = SharedQspecQuantizer(list(data_movement.MOVERS))
         for quantizer in self.quantizers[:-1]:
             matcher = quantizer.pattern_matcher
@@ -379,10 +380,13 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
 
     def annotate(self, model: torch.fx.GraphModule) -> torch.fx.GraphModule:
         in_float = masks.in_float(model, self.samples)
-        kept = self._with_activations(model, _named(model, self.keep_float) | {
-            node for node in model.graph.nodes if node.name in self.refused})
+        requested = self._with_activations(model, _named(model, self.keep_float))
+        kept = requested | self._with_activations(
+            model, {node for node in model.graph.nodes if node.name in self.refused})
         in_float |= kept | {node for node in model.graph.nodes if _takes_no_floats(node)}
+        requested |= _movers_between(model.graph, requested, in_float)
         kept |= _movers_between(model.graph, kept, in_float)
+        self.kept = frozenset(value_name(node) for node in requested)
         in_float |= kept
         for node in in_float:
             is_int8_again = (node.target in masks.SOFTMAXES and node not in kept

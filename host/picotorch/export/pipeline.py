@@ -193,21 +193,18 @@ def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
         model=source.name, dtype=_dtypes(written) if quantize is None else "int8",
         core=None if quantize is None else options.core, bytes_before=source.before,
         bytes=len(written), warnings=_warnings(quantize, samples), layer_warnings=warnings,
-        kept_float=_kept_float(lowered, options.keep_float), mixed=mixed, **vars(memory),
+        kept_float=_kept_float(lowered), mixed=mixed, **vars(memory),
         **vars(compared), verdict=report.verdict(compared.outputs))
     if memory.missing_operators or quantize is None:
         return Built(written, checked)
     return Built(written, checked, _in_float(lowering, source, options, steps))
 
 
-def _kept_float(lowered: "Lowered", names: tuple[str, ...]) -> list[int]:
-    """Return the numbers of the layers that keep_float names, among advising.layers."""
-    if not names:
-        return []
+def _kept_float(lowered: "Lowered") -> list[int]:
+    """Return the numbers of the layers that stay in float by keep_float, among advising.layers."""
     return [k for k, i in enumerate(advising.layers(lowered.program))
             if i in lowered.parts and any(
-                name in lowered.parts[i].values or f"{lowered.parts[i].module}.".startswith(f"{name}.")
-                for name in names if name)]
+                value.partition("[")[0] in lowered.kept for value in lowered.parts[i].values)]
 
 
 def _causes(lowering: ModuleType, lowered: "Lowered", evaluated: Samples, quantize: Samples | None,

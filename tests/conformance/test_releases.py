@@ -189,7 +189,7 @@ def test_planned_memory_of_scratch_needs_no_zeros():
 @pytest.mark.parametrize("name", EARLIER)
 def test_a_program_exported_again_has_the_same_outputs(name, int8_io):
     _, report = export_file(FIXTURES[name].pte, name, int8_io)
-    assert [method["checked"] for method in report["methods"]] == ["same outputs"]
+    assert [method.checked for method in report.methods] == ["same outputs"]
 
 
 # ---- the release that a program looks like

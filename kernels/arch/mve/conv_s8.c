@@ -87,10 +87,11 @@ static taps find_taps(const pt_geometry *g, uint32_t dim, int32_t position) {
     const int32_t dilation = g->dilation[dim], size = g->in[dim], kernel = g->kernel[dim];
     int32_t first = 0, end = kernel;
     if (position < 0) {
-        first = (dilation - 1 - position) / dilation;
+        first = dilation == 1 ? -position : (dilation - 1 - position) / dilation;
     }
     if (position + (kernel - 1) * dilation >= size) {
-        end = position < size ? (size - 1 - position) / dilation + 1 : 0;
+        const int32_t rest = size - 1 - position; // from the position to the last
+        end = rest < 0 ? 0 : dilation == 1 ? rest + 1 : rest / dilation + 1;
     }
     return (taps){first, end > first ? end - first : 0, position + first * dilation};
 }
@@ -224,19 +225,18 @@ static inline void pack_short_rows(int8_t *patch, const int8_t *from, int32_t by
     // clang-format on
 }
 
-// Ways to pack patches.
-typedef enum packing { BY_ROWS, BY_LINES, IN_SHORT_ROWS, IN_WHOLE_ROWS } packing;
+// Ways to pack patches: row by row; gathered as a line; four neighbours inside the image together,
+// with contiguous rows that are gathered as a line, short, or multiples of 16 bytes.
+typedef enum packing { BY_ROWS, BY_LINES, IN_LINES, IN_SHORT_ROWS, IN_WHOLE_ROWS } packing;
 
 static packing choose_packing(const pt_geometry *g, int32_t depth) {
-    if (has_whole_rows(g)) {
-        if (depth <= LINE && g->kernel[1] * g->channels <= 16) {
-            return IN_SHORT_ROWS;
-        }
-        if (g->channels % 16 == 0) {
-            return IN_WHOLE_ROWS;
-        }
+    if (!has_whole_rows(g)) {
+        return depth <= LINE ? BY_LINES : BY_ROWS;
     }
-    return depth <= LINE ? BY_LINES : BY_ROWS;
+    if (depth <= LINE && g->kernel[1] * g->channels <= 16) {
+        return IN_SHORT_ROWS;
+    }
+    return g->channels % 16 == 0 ? IN_WHOLE_ROWS : depth <= LINE ? IN_LINES : BY_ROWS;
 }
 
 // Packs four neighbouring patches inside the image, the first at `from`.
@@ -251,7 +251,12 @@ static NOINLINE void pack_inside(const convolution *x, const int8_t *from, packi
         return;
     }
     for (int8_t *patch = x->block; patch != x->block + 16 * PATCHES; patch += 16, from += step) {
-        if (how != IN_WHOLE_ROWS) {
+        if (how == IN_SHORT_ROWS) {
+            mve_conv_s8_copy_rows(line, from, rows, size, size, line_step);
+            pack_line(line, depth, patch);
+            continue;
+        }
+        if (how == IN_LINES) {
             copy_long_rows(line, from, rows, size, size, line_step);
             pack_line(line, depth, patch);
             continue;
@@ -264,53 +269,50 @@ static NOINLINE void pack_inside(const convolution *x, const int8_t *from, packi
     }
 }
 
-static NOINLINE void pack_gathered(const convolution *x, int8_t *patch) {
-    const pt_geometry *g = x->g;
+static NOINLINE void pack_gathered(const convolution *x, int32_t y, int32_t column, int8_t *patch) {
     int8_t line[LINE];
-    gather(x, x->row * g->stride[0] - g->padding[0], x->column * g->stride[1] - g->padding[1],
-           line);
+    gather(x, y, column, line);
     pack_line(line, x->layer->depth, patch);
 }
 
-// True if the next four patches are neighbours inside the image, and their rows are contiguous.
-static bool lies_inside(const convolution *x) {
+// Packs the next patch, and moves on; stays at the last patch of the image.
+static void pack_next(convolution *x, packing how, int8_t *patch) {
     const pt_geometry *g = x->g;
-    int32_t y = x->row * g->stride[0] - g->padding[0];
-    int32_t column = x->column * g->stride[1] - g->padding[1];
-    int32_t last_row = y + (g->kernel[0] - 1) * g->dilation[0];
-    int32_t end = column + (PATCHES - 1) * g->stride[1] + g->kernel[1];
-    return has_whole_rows(g) && y >= 0 && last_row < g->in[0] && column >= 0 && end <= g->in[1] &&
-           x->column + PATCHES <= g->out[1];
-}
-
-// Moves on by n patches of a row; stays at the last patch of the image.
-static void move_on(convolution *x, int32_t n) {
-    const pt_geometry *g = x->g;
-    x->column += n;
-    if (x->column == g->out[1]) {
-        bool last = x->row + 1 == g->out[0];
-        x->column = last ? g->out[1] - 1 : 0;
-        x->row += !last;
+    const int32_t y = x->row * g->stride[0] - g->padding[0];
+    const int32_t column = x->column * g->stride[1] - g->padding[1];
+    if (how == IN_SHORT_ROWS || how == IN_LINES || how == BY_LINES) {
+        pack_gathered(x, y, column, patch);
+    } else {
+        pack_rows(x, y, column, patch);
+    }
+    if (x->column + 1 < g->out[1]) {
+        x->column++;
+    } else if (x->row + 1 < g->out[0]) {
+        x->row++;
+        x->column = 0;
     }
 }
 
 // Packs the next four patches; at the end of the image the last one is repeated.
 static NOINLINE void pack_block(convolution *x, packing how) {
     const pt_geometry *g = x->g;
-    if (how != BY_ROWS && lies_inside(x)) {
-        int32_t y = x->row * g->stride[0] - g->padding[0];
-        int32_t column = x->column * g->stride[1] - g->padding[1];
+    const int32_t y = x->row * g->stride[0] - g->padding[0];
+    const int32_t column = x->column * g->stride[1] - g->padding[1];
+    const int32_t last_row = y + (g->kernel[0] - 1) * g->dilation[0];
+    const int32_t end = column + (PATCHES - 1) * g->stride[1] + g->kernel[1];
+    if (how >= IN_LINES && y >= 0 && last_row < g->in[0] && column >= 0 && end <= g->in[1] &&
+        x->column + PATCHES <= g->out[1]) {
         pack_inside(x, x->in + (y * g->in[1] + column) * g->pixel, how);
-        move_on(x, PATCHES);
+        x->column += PATCHES;
+        if (x->column == g->out[1]) {
+            bool last = x->row + 1 == g->out[0];
+            x->column = last ? g->out[1] - 1 : 0;
+            x->row += !last;
+        }
         return;
     }
     for (int8_t *patch = x->block; patch != x->block + 16 * PATCHES; patch += 16) {
-        if (how == IN_SHORT_ROWS || how == BY_LINES) {
-            pack_gathered(x, patch);
-        } else {
-            pack_patch(x, patch);
-        }
-        move_on(x, 1);
+        pack_next(x, how, patch);
     }
 }
 
@@ -574,10 +576,10 @@ static NOINLINE void mve_conv_s8_convolve_channels(convolution *x, int32_t first
         } else {
             pack_block(x, how);
         }
-        if (n < 4) {
-            multiply_few(&quads, n);
-        } else if (words) {
+        if (words) {
             pt_multiply_quads(&quads);
+        } else if (n < 4) {
+            multiply_few(&quads, n);
         } else {
             multiply_unaligned(&quads, n);
         }

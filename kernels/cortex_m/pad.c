@@ -55,12 +55,13 @@ static int pad_check(pt_context *c, const pt_ref *args) {
     for (int32_t i = 4 - in.rank, d = 0; i < 4; i++, d++) {
         sizes[dims[d]] = p.out[i];
     }
+    PT_TRY(pt_expect_sizes(c, args[PAD_OUT], in.rank, sizes));
     if (!pt_lies_in_order(&in, dims) || !pt_lies_in_order(&out, dims)) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
                        "the dim orders of in and out must both be contiguous or channels_last, "
                        "unlike in ExecuTorch 1.2; export the program again with 1.3 or later");
     }
-    return pt_expect_sizes(c, args[PAD_OUT], in.rank, sizes);
+    return PT_ERROR_OK;
 }
 
 // Merges the last two dims while the last is not padded.

@@ -157,3 +157,12 @@ def test_a_short_row_needs_few_instructions(board):
                   Tensor(image[:, :32], CHANNELS_LAST))]
     for one, result in zip(cases, call_on_board(board, cases), strict=True):
         assert result.instructions < 1500 + maximum * result.outputs[0].size, one
+
+
+@pytest.mark.parametrize("sizes", [(), (8,), (2, 3), (1, 8, 4), (1, 1, 8, 4, 4), (1,) * 16])
+def test_an_output_of_another_rank_is_refused_before_its_sizes_are_read(sizes):
+    """A check that looked at the order of the output's dims first read behind its sizes."""
+    image = Tensor(np.zeros((1, 8, 4, 4), np.int8), (0, 2, 3, 1))
+    result = Case("cortex_m::pad.out", image, [0] * 4, [0] * 4, 0,
+                  Tensor(np.zeros(sizes, np.int8))).on_twin()
+    assert result.error == "InvalidArgument" and "sizes differ" in result.reason

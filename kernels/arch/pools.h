@@ -61,6 +61,34 @@ static inline uint32_t pt_round_average(pt_average a, uint32_t sum, uint32_t *re
     return average;
 }
 
+// Sums (x - zero_point) * scale over the taps of one channel, in float32, tap by tap. Not inlined,
+// so that the loop has all registers.
+static __attribute__((noinline, unused)) float
+pt_sum_tap_by_tap(const pt_taps *t, const int8_t *row, int32_t zero_point, float scale) {
+    const int32_t step = t->step, row_step = t->row_step, columns = t->columns;
+    float all = 0;
+    for (int32_t i = t->rows; i > 0; i--, row += row_step) {
+        const int8_t *tap = row;
+        for (int32_t j = columns; j > 0; j--, tap += step) {
+            all += (float)(*tap - zero_point) * scale;
+        }
+    }
+    return all;
+}
+
+// Averages the taps of one channel as the reference does it: in float32.
+static inline int8_t pt_average_in_floats(const pt_taps *t, const int8_t *row, int32_t zero_point,
+                                          float scale) {
+    const float taps = (float)(t->rows * t->columns), round = 12582912; // 1.5 * 2^23
+    const float x = pt_sum_tap_by_tap(t, row, zero_point, scale) / taps / scale;
+    const union {
+        float f;
+        int32_t i;
+    } rounded = {x + round}, zero = {round};
+    const int32_t average = rounded.i - zero.i + zero_point;
+    return (int8_t)(average < INT8_MIN ? INT8_MIN : average > INT8_MAX ? INT8_MAX : average);
+}
+
 #if defined(__ARM_FEATURE_MVE)
 
 enum { PT_AVERAGES = 16, PT_SUMS = 8, PT_MAXIMA = 16 }; // channels at a time
@@ -152,6 +180,8 @@ static inline uint32_t pt_average_taps(const pt_taps *t, pt_average a, bool by_s
     return pt_round_eight(a, low, 8, out) | pt_round_eight(a, high, 8, out + 8) << 16;
 }
 
+#if __ARM_FEATURE_MVE & 2
+
 // Sums (x - zero_point) * scale over the taps of n channels, at most 4, in float32, tap by tap. The
 // absolute value of no product is below 2^-94, so none and no sum is subnormal.
 static inline float32x4_t pt_sum_scaled(const pt_taps *t, const int8_t *row, int32_t n,
@@ -209,6 +239,20 @@ static inline void pt_settle_halves(const pt_taps *t, uint32_t halves, int32_t o
         vstrbq_p_s32(out, average, (mve_pred16_t)(15 * bits));
     }
 }
+
+#else
+
+// The same without vectors of floats. halves: two bits for each channel.
+static inline void pt_settle_halves(const pt_taps *t, uint32_t halves, int32_t o, int32_t n,
+                                    int32_t zero_point, float scale, int8_t *out) {
+    for (int32_t i = 0; i < n; i++) {
+        if (halves >> 2 * i & 1) {
+            out[i] = pt_average_in_floats(t, t->in + o + i, zero_point, scale);
+        }
+    }
+}
+
+#endif
 
 // Computes the maxima of n channels from `o` on, at most PT_MAXIMA. Returns their number.
 static inline int32_t pt_max_taps(const pt_taps *t, int32_t o, int32_t n, int8_t *out) {
@@ -405,34 +449,12 @@ pt_average_taps(const pt_taps *t, pt_average a, bool by_shift, int32_t o, int32_
     return halves;
 }
 
-// Sums (x - zero_point) * scale over the taps of one channel, in float32, tap by tap. Not inlined,
-// so that the loop has all registers.
-static __attribute__((noinline, unused)) float pt_sum_scaled(const pt_taps *t, const int8_t *row,
-                                                             int32_t zero_point, float scale) {
-    const int32_t step = t->step, row_step = t->row_step, columns = t->columns;
-    float all = 0;
-    for (int32_t i = t->rows; i > 0; i--, row += row_step) {
-        const int8_t *tap = row;
-        for (int32_t j = columns; j > 0; j--, tap += step) {
-            all += (float)(*tap - zero_point) * scale;
-        }
-    }
-    return all;
-}
-
 static inline void pt_settle_halves(const pt_taps *t, uint32_t halves, int32_t o, int32_t n,
                                     int32_t zero_point, float scale, int8_t *out) {
-    const float taps = (float)(t->rows * t->columns), round = 12582912; // 1.5 * 2^23
     (void)n;
     for (uint32_t i; halves != 0; halves &= ~(1u << i)) {
         i = pt_highest_bit(halves);
-        const float x = pt_sum_scaled(t, t->in + o + i, zero_point, scale) / taps / scale;
-        const union {
-            float f;
-            int32_t i;
-        } rounded = {x + round}, zero = {round};
-        const int32_t average = rounded.i - zero.i + zero_point;
-        out[i] = (int8_t)(average < INT8_MIN ? INT8_MIN : average > INT8_MAX ? INT8_MAX : average);
+        out[i] = pt_average_in_floats(t, t->in + o + i, zero_point, scale);
     }
 }
 

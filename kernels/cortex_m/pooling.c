@@ -103,7 +103,7 @@ static int pooling_s8_run_windows(pooling *p, const pt_tensor *to, pool_pixels *
     const int32_t line = p->in.width * p->in.channels, batch = pt_numel(to) > 0 ? p->in.batch : 0;
     const int8_t *image = p->in.data;
     int8_t *out = to->data;
-    p->pixel_step = p->window.stride[PT_WIDTH] * p->in.channels;
+    p->pixel_step = p->out.width > 1 ? p->window.stride[PT_WIDTH] * p->in.channels : 0;
     for (int32_t n = 0; n < batch; n++, image += p->in.height * line) {
         for (int32_t i = 0; i < p->out.height; i++, out += p->out.width * p->out.channels) {
             const pt_span rows = pt_clip_window(&p->window, PT_HEIGHT, i, p->in.height);

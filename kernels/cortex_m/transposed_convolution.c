@@ -112,6 +112,11 @@ static void find_taps(const pt_window *w, uint32_t d, int32_t position, int32_t 
     }
 }
 
+// Returns the taps that find_taps tries at most.
+static int32_t tries_of(const pt_window *w, uint32_t d, const taps *t) {
+    return w->kernel[d] < t->tap_step ? w->kernel[d] : t->tap_step;
+}
+
 static inline int8_t transposed_s8_finish(const transposed *x, int32_t o, int32_t sum) {
     const pt_channels *p = &x->output;
     const int32_t biased = pt_add_int32(sum, pt_bias_of(p, o));
@@ -134,12 +139,14 @@ typedef struct tap_grid {
 static tap_grid grid_of(const transposed *x, const int8_t *in, const taps *rows,
                         const taps *columns) {
     const int32_t channels = x->in.channels, width = x->window.kernel[PT_WIDTH];
+    // The steps of a single tap, which may exceed 32 bits, are not taken.
+    const bool has_rows = rows->count > 1, has_columns = columns->count > 1;
     return (tap_grid){.rows = columns->count > 0 ? rows->count : 0,
                       .columns = columns->count,
-                      .w_row = rows->tap_step * width * channels,
-                      .w_column = columns->tap_step * channels,
-                      .in_row = rows->at_step * x->in.width * channels,
-                      .in_column = columns->at_step * channels,
+                      .w_row = has_rows ? rows->tap_step * width * channels : 0,
+                      .w_column = has_columns ? columns->tap_step * channels : 0,
+                      .in_row = has_rows ? rows->at_step * x->in.width * channels : 0,
+                      .in_column = has_columns ? columns->at_step * channels : 0,
                       .in = in + (rows->at * x->in.width + columns->at) * channels,
                       .w = x->weights + (rows->tap * width + columns->tap) * channels};
 }
@@ -184,9 +191,13 @@ static int transposed_s8_run_image(const transposed *x, const int8_t *in, int8_t
     const int32_t *kernel = x->window.kernel;
     const int32_t size = kernel[PT_HEIGHT] * kernel[PT_WIDTH] * x->in.channels;
     taps rows = steps_along(&x->window, PT_HEIGHT), columns = steps_along(&x->window, PT_WIDTH);
+    const int32_t row_tries = tries_of(&x->window, PT_HEIGHT, &rows);
+    const int32_t column_tries = tries_of(&x->window, PT_WIDTH, &columns);
     for (int32_t i = 0; i < x->out.height; i++) {
+        PT_TRY(pt_count_work(x->c, row_tries));
         find_taps(&x->window, PT_HEIGHT, i, x->in.height, &rows);
         for (int32_t j = 0; j < x->out.width; j++, out += x->out.channels) {
+            PT_TRY(pt_count_work(x->c, column_tries));
             find_taps(&x->window, PT_WIDTH, j, x->in.width, &columns);
             const tap_grid g = grid_of(x, in, &rows, &columns);
             PT_TRY(transposed_s8_run_pixel(x, &g, size, out));

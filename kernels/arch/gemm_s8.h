@@ -114,6 +114,8 @@ static inline uint32_t pt_min_scratch(int32_t depth) {
     return 4 * (((uint32_t)depth + 3) & ~3u);
 }
 
+enum { PT_DSP_CHANNEL_WORDS = 112 }; // words on the stack for the widened weights of channels
+
 // Returns the bytes of four patches in blocks of 16 bytes, without which MVE's loops take one
 // output at a time. Scratch tensors of exported programs may be smaller.
 static inline uint32_t pt_block_scratch(int32_t depth) {

@@ -164,15 +164,18 @@ void pt_prefer_more(const pt_convolution *x, uint32_t used) {
     }
 }
 
+enum { MAX_CHANNEL_WORDS = 2048 }; // words for the weights of channels, of temp memory
+
 // DSP cores widen the weights of rows that are no multiples of 4, for as many channels at a time as
 // fit, and gather the patches again for each part.
 void pt_prefer_parts(const pt_convolution *x, uint32_t used) {
-    enum { MAX_BYTES = 8192 };
-    const uint32_t channel = 2 * (((uint32_t)x->depth + 3) & ~3u);
+    const uint32_t channel = (((uint32_t)x->depth + 3) & ~3u) / 2; // words
     const uint32_t even = ((uint32_t)x->outputs + 1) & ~1u;
-    if (pt_prefers_for(x->c) == PT_CORE_DSP && (x->depth & 3) != 0 && channel < MAX_BYTES / 2) {
-        const uint32_t max = MAX_BYTES / channel & ~1u;
-        pt_prefer_scratch(x->c, used + channel * (even < max ? even : max));
+    const uint32_t max = MAX_CHANNEL_WORDS / channel & ~1u;
+    const uint32_t words = channel * (even < max ? even : max);
+    if (pt_prefers_for(x->c) == PT_CORE_DSP && (x->depth & 3) != 0 &&
+        words > PT_DSP_CHANNEL_WORDS) {
+        pt_prefer_scratch(x->c, used + words * (uint32_t)sizeof(uint32_t));
     }
 }
 
@@ -638,7 +641,8 @@ void *pt_bind_scratch(pt_convolution *x, const pt_ref *args, uint32_t min, uint3
     }
     bool fits = c->scratch_size >= used + sizeof(uint32_t[PT_CHANNEL_WORDS]);
     x->channel_scratch = fits ? (uint32_t *)(void *)(c->scratch + used) : NULL;
-    x->channel_words = fits ? (int32_t)((c->scratch_size - used) / sizeof(uint32_t)) : 0;
+    const uint32_t words = fits ? (c->scratch_size - used) / (uint32_t)sizeof(uint32_t) : 0;
+    x->channel_words = (int32_t)(words < MAX_CHANNEL_WORDS ? words : MAX_CHANNEL_WORDS);
     return scratch;
 }
 

@@ -332,7 +332,8 @@ pt_sum_four_of(const pt_taps *t, const int8_t *row, bool words) {
     return sums;
 }
 
-// Of an address that is no multiple of 4. Not inlined, so that other loops have all registers.
+// Sums four channels at an address that is no multiple of 4. Not inlined, so that other loops have
+// all registers.
 static __attribute__((noinline, unused)) uint64_t pt_sum_four_bytes(const pt_taps *t,
                                                                     const int8_t *row) {
     const pt_pairs sums = pt_sum_four_of(t, row, false);

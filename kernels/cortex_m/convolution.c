@@ -641,8 +641,10 @@ void *pt_bind_scratch(pt_convolution *x, const pt_ref *args, uint32_t min, uint3
     }
     bool fits = c->scratch_size >= used + sizeof(uint32_t[PT_CHANNEL_WORDS]);
     x->channel_scratch = fits ? (uint32_t *)(void *)(c->scratch + used) : NULL;
+#if defined(PT_IM2COL_DSP)
     const uint32_t words = fits ? (c->scratch_size - used) / (uint32_t)sizeof(uint32_t) : 0;
     x->channel_words = (int32_t)(words < MAX_CHANNEL_WORDS ? words : MAX_CHANNEL_WORDS);
+#endif
     return scratch;
 }
 

@@ -43,6 +43,15 @@ static int read_padding(pt_context *c, const pt_ref *args, const pt_tensor *in, 
     return pt_read_int(c, args[PAD_PAD_VALUE], INT8_MIN, INT8_MAX, &p->value);
 }
 
+static int check_orders(pt_context *c, const pt_tensor *in, const pt_tensor *out,
+                        const uint8_t *dims) {
+    return pt_lies_in_order(in, dims) && pt_lies_in_order(out, dims)
+               ? PT_ERROR_OK
+               : pt_fail(c, PT_ERROR_NOT_SUPPORTED,
+                         "the dim orders of in and out must both be contiguous or channels_last, "
+                         "unlike in ExecuTorch 1.2; export the program again with 1.3 or later");
+}
+
 static int pad_check(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[PAD_INPUT]), out = pt_get_tensor(c, args[PAD_OUT]);
     int32_t sizes[4];
@@ -55,13 +64,12 @@ static int pad_check(pt_context *c, const pt_ref *args) {
     for (int32_t i = 4 - in.rank, d = 0; i < 4; i++, d++) {
         sizes[dims[d]] = p.out[i];
     }
-    PT_TRY(pt_expect_sizes(c, args[PAD_OUT], in.rank, sizes));
-    if (!pt_lies_in_order(&in, dims) || !pt_lies_in_order(&out, dims)) {
-        return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
-                       "the dim orders of in and out must both be contiguous or channels_last, "
-                       "unlike in ExecuTorch 1.2; export the program again with 1.3 or later");
+    // First, if the output's sizes are its own: its order explains why others are computed.
+    if (out.rank == in.rank && !(out.flags & PT_VALUE_DYNAMIC)) {
+        PT_TRY(check_orders(c, &in, &out, dims));
     }
-    return PT_ERROR_OK;
+    PT_TRY(pt_expect_sizes(c, args[PAD_OUT], in.rank, sizes));
+    return check_orders(c, &in, &out, dims);
 }
 
 // Merges the last two dims while the last is not padded.

@@ -9,7 +9,7 @@
 
 #if defined(__ARM_FEATURE_MVE)
 #include <arm_mve.h>
-#elif defined(__ARM_FEATURE_SIMD32)
+#elif defined(__ARM_FEATURE_DSP)
 #include "arch/dot.h"
 #endif
 
@@ -298,7 +298,7 @@ typedef struct pt_pairs {
 
 // Adds four channels.
 static inline void pt_add_channels(pt_pairs *sums, uint32_t x) {
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(__ARM_FEATURE_DSP)
     sums->even = (uint32_t)pt_even_bytes_plus(x, (int16x2_t)sums->even);
     sums->odd = (uint32_t)pt_odd_bytes_plus(x, (int16x2_t)sums->odd);
 #else
@@ -309,7 +309,7 @@ static inline void pt_add_channels(pt_pairs *sums, uint32_t x) {
 
 // Adds 128 for each of `taps` taps to the sums of values.
 static inline void pt_add_bias(pt_pairs *sums, int32_t taps) {
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(__ARM_FEATURE_DSP)
     const int16x2_t bias = pt_pair_of(128 * taps);
     sums->even = (uint32_t)__sadd16((int16x2_t)sums->even, bias);
     sums->odd = (uint32_t)__sadd16((int16x2_t)sums->odd, bias);
@@ -351,7 +351,7 @@ static inline pt_pairs pt_sum_four(const pt_taps *t, const int8_t *row) {
 // Adds n taps of eight channels, which are words; n is above 0.
 static inline void pt_add_taps(pt_pairs *a, pt_pairs *b, const int8_t *tap, int32_t step,
                                int32_t n) {
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(__ARM_FEATURE_DSP)
     uint32_t x, y;
     __asm__ volatile("1:\n\t"
                      "ldrd %[x], %[y], [%[tap]]\n\t"
@@ -459,7 +459,7 @@ static inline void pt_settle_halves(const pt_taps *t, uint32_t halves, int32_t o
     }
 }
 
-#if defined(__ARM_FEATURE_SIMD32)
+#if defined(__ARM_FEATURE_DSP)
 
 enum { PT_MAXIMA = 16 };
 

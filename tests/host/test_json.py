@@ -4,6 +4,7 @@ otherwise."""
 import json
 
 import pytest
+from picotorch.measure import advising
 from support import fixture_store
 
 MODEL = fixture_store.load("add_1").path
@@ -52,3 +53,13 @@ def test_a_list_of_operators_is_named(call, tmp_path):
     output = tmp_path / "operators.def"
     status, out, _ = call("firmware", "--models", MODEL, "--operators", output, "--json")
     assert (status, json.loads(out)) == (0, {"output": str(output)})
+
+
+def test_a_result_is_read_by_the_keys_of_its_json():
+    """A script subscripts what a function returns as it does the JSON of the command."""
+    found = advising.advise(fixture_store.load("int8_ds_cnn").pte, "", "forward")
+    keys = found.to_json()
+    assert keys and all(found[key] == value == found.get(key) for key, value in keys.items())
+    assert found.get("nix") is None and found.get("nix", 1) == 1
+    with pytest.raises(KeyError, match="nix"):
+        found["nix"]

@@ -15,7 +15,10 @@ def json_key(name: str) -> dict[str, str]:
 
 
 class Report:
-    """The base of dataclasses that commands return. The names of the fields are the keys of JSON."""
+    """The base of dataclasses that commands return. The names of the fields are the keys of JSON.
+
+    A script that reads the JSON of a command reads a report as well: report["layers"][0]["sqnr"].
+    """
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields for json.dumps."""
@@ -28,6 +31,14 @@ class Report:
             elif kind != "hidden" and (kind != "optional" or value is not None):
                 found[field.metadata.get("key", field.name)] = plain(value)
         return found
+
+    def __getitem__(self, key: str) -> Any:
+        """Return a value of the JSON. Raises KeyError."""
+        return self.to_json()[key]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return a value of the JSON, or the default."""
+        return self.to_json().get(key, default)
 
 
 @dataclasses.dataclass(frozen=True)

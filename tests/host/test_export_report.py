@@ -316,13 +316,13 @@ NO_GAINS = {  # (module, samples), of torch
     "a group norm": lambda torch: (torch.nn.Sequential(
         torch.nn.Conv1d(2, 8, 3), torch.nn.GroupNorm(2, 8), torch.nn.ReLU(),
         torch.nn.Conv1d(8, 8, 3)), torch.randn(8, 2, 32)),
-    "a learned transform": lambda torch: (torch.nn.Conv1d(1, 64, 16, 8), torch.randn(8, 1, 640)),
     "causal convolutions": _causal,
     "a tiny network": lambda torch: (torch.nn.Sequential(
         torch.nn.Linear(4, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2)), torch.randn(8, 4)),
     "functions in float": _angles,
 }
 GAINS = {
+    "a learned transform": lambda torch: (torch.nn.Conv1d(1, 64, 16, 8), torch.randn(8, 1, 640)),
     "a network of images": lambda torch: (torch.nn.Sequential(
         torch.nn.Conv2d(3, 8, 3), torch.nn.ReLU(), torch.nn.Conv2d(8, 16, 3), torch.nn.Flatten(),
         torch.nn.Linear(16 * 196, 10)), torch.randn(8, 3, 18, 18)),

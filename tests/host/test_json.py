@@ -2,6 +2,7 @@
 otherwise."""
 
 import json
+from typing import Any
 
 import pytest
 from picotorch.measure import advising
@@ -57,7 +58,7 @@ def test_a_list_of_operators_is_named(call, tmp_path):
 
 def test_a_result_is_read_by_the_keys_of_its_json():
     """A script subscripts what a function returns as it does the JSON of the command."""
-    found = advising.advise(fixture_store.load("int8_ds_cnn").pte, "", "forward")
+    found: Any = advising.advise(fixture_store.load("int8_ds_cnn").pte, "", "forward")
     keys = found.to_json()
     assert keys and all(found[key] == value == found.get(key) for key, value in keys.items())
     assert found.get("nix") is None and found.get("nix", 1) == 1

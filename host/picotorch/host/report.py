@@ -2,7 +2,7 @@
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 OPTIONAL = {"json": "optional"}  # metadata of a field that JSON has only if it is not None
 MERGED = {"json": "merged"}  # metadata of a field whose own fields JSON has in its place
@@ -32,13 +32,15 @@ class Report:
                 found[field.metadata.get("key", field.name)] = plain(value)
         return found
 
-    def __getitem__(self, key: str) -> Any:
-        """Return a value of the JSON. Raises KeyError."""
-        return self.to_json()[key]
+    if not TYPE_CHECKING:  # code that is checked reads fields
 
-    def get(self, key: str, default: Any = None) -> Any:
-        """Return a value of the JSON, or the default."""
-        return self.to_json().get(key, default)
+        def __getitem__(self, key: str) -> Any:
+            """Return a value of the JSON. Raises KeyError."""
+            return self.to_json()[key]
+
+        def get(self, key: str, default: Any = None) -> Any:
+            """Return a value of the JSON, or the default."""
+            return self.to_json().get(key, default)
 
 
 @dataclasses.dataclass(frozen=True)

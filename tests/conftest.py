@@ -1,4 +1,4 @@
-"""Define the command line as a fixture, and set the marks of tests."""
+"""Define fixtures that several files use, and set the marks of tests."""
 
 import gc
 import os
@@ -7,6 +7,8 @@ import tomllib
 import pytest
 from picotorch.boards.boards import BOARDS_DIR
 from picotorch.cli import main as cli
+from picotorch.export import pipeline
+from picotorch.measure import timing
 from picotorch.run.device import protocol
 
 BOARDS = {path.parent.name: tomllib.loads(path.read_text()) for path in BOARDS_DIR.glob("*/board.toml")}
@@ -43,6 +45,20 @@ def call(capsys):
         return ended.value.code, captured.out, captured.err
 
     return run
+
+
+@pytest.fixture(scope="module")
+def torch():
+    """Return torch, for tests that export."""
+    pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
+    return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
+
+
+@pytest.fixture
+def no_board(monkeypatch):
+    """Estimate the cycles of an export from sizes, and do without its float32 program."""
+    monkeypatch.setattr(timing.fitting, "reference_board", lambda core: None)
+    monkeypatch.setattr(pipeline, "_in_float", lambda *arguments: None)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -67,13 +67,6 @@ def convolutions():
 """
 
 
-@pytest.fixture(scope="module")
-def torch():
-    pytest.importorskip("executorch",
-                        reason="executorch is not installed (picotorch[export])")
-    return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
-
-
 @pytest.fixture
 def network(tmp_path):
     path = tmp_path / "net.py"

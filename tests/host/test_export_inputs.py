@@ -7,14 +7,6 @@ import pytest
 from picotorch import Error
 from picotorch.export import completing, pipeline
 
-
-@pytest.fixture(scope="module")
-def torch():
-    pytest.importorskip("executorch",
-                        reason="executorch is not installed (picotorch[export])")
-    return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
-
-
 _ARRAYS = {
     "newaxis": lambda: np.zeros((8, 8), np.float32)[None, None],
     "broadcast": lambda: np.broadcast_to(np.float32(3), (1, 1, 8, 8)),

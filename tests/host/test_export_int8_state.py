@@ -14,12 +14,6 @@ from picotorch.host.values import Values
 STEPS = 40
 
 
-@pytest.fixture(scope="module")
-def torch():
-    pytest.importorskip("executorch", reason="executorch is not installed (picotorch[export])")
-    return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
-
-
 def _module(torch, layers, buffers, forward, **plain):
     """Return a module with these layers and buffers. forward(self, x) is a function."""
     class Stateful(torch.nn.Module):

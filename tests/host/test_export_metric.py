@@ -10,8 +10,7 @@ import numpy as np
 import picotorch.export
 import pytest
 from picotorch import Error
-from picotorch.export import metric, pipeline, samples
-from picotorch.measure import timing
+from picotorch.export import metric, samples
 from support import fixture_store
 from support.calling import assert_error, assert_usage
 
@@ -132,19 +131,6 @@ def test_wrong_options_of_the_command(call, files, tmp_path):
 
 
 # ---- with torch
-
-
-@pytest.fixture(scope="module")
-def torch():
-    pytest.importorskip("executorch",
-                        reason="executorch is not installed (picotorch[export])")
-    return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
-
-
-@pytest.fixture
-def no_board(monkeypatch):
-    monkeypatch.setattr(timing.fitting, "reference_board", lambda core: None)
-    monkeypatch.setattr(pipeline, "_in_float", lambda *arguments: None)
 
 
 @pytest.fixture

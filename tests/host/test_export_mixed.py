@@ -9,9 +9,8 @@ import numpy as np
 import picotorch.export
 import pytest
 from picotorch import Error
-from picotorch.export import modules, pipeline
+from picotorch.export import modules
 from picotorch.export.progress import Steps
-from picotorch.measure import timing
 from support.calling import assert_usage
 
 torch = pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
@@ -47,12 +46,7 @@ def joined():
 
 MODULES = {"outlier": (outlier, (1, 32)), "cell": (cell, (1, 8)), "joined": (joined, (1, 3, 8, 8))}
 
-
-@pytest.fixture(autouse=True)
-def no_board(monkeypatch):
-    """Cycles are estimated from sizes."""
-    monkeypatch.setattr(timing.fitting, "reference_board", lambda core: None)
-    monkeypatch.setattr(pipeline, "_in_float", lambda *arguments: None)
+pytestmark = pytest.mark.usefixtures("no_board")
 
 
 def exported(name, **options):

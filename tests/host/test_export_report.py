@@ -10,13 +10,6 @@ from support import fixture_store, html_page
 from support.export_report import UNTIMED, checked, layer_difference, output_difference
 
 
-@pytest.fixture(scope="module")
-def torch():
-    pytest.importorskip("executorch",
-                        reason="executorch is not installed (picotorch[export])")
-    return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
-
-
 def _scaled(parts):
     """Return the parts, each with a user of its own that distinguishes it."""
     return [part * (k + 2.0) for k, part in enumerate(parts)]

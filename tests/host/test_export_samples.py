@@ -10,8 +10,7 @@ import numpy as np
 import picotorch.export
 import pytest
 from picotorch import Error
-from picotorch.export import observer_names, pipeline, progress, samples
-from picotorch.measure import timing
+from picotorch.export import observer_names, progress, samples
 from support.calling import assert_error, assert_usage
 
 IMAGE, NUMBER = np.zeros((1, 2, 3), np.float32), 5
@@ -197,19 +196,6 @@ def test_wrong_options_of_the_command(call, tmp_path):
 
 
 # ---- with torch
-
-
-@pytest.fixture(scope="module")
-def torch():
-    pytest.importorskip("executorch",
-                        reason="executorch is not installed (picotorch[export])")
-    return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
-
-
-@pytest.fixture
-def no_board(monkeypatch):
-    monkeypatch.setattr(timing.fitting, "reference_board", lambda core: None)
-    monkeypatch.setattr(pipeline, "_in_float", lambda *arguments: None)
 
 
 def linear(torch, count=16):

@@ -9,14 +9,6 @@ import pytest
 from picotorch.export import module_state
 from picotorch.export.differences import Stepper
 
-
-@pytest.fixture(scope="module")
-def torch():
-    pytest.importorskip("executorch",
-                        reason="executorch is not installed (picotorch[export])")
-    return pytest.importorskip("torch", reason="torch is not installed (picotorch[export])")
-
-
 _UPDATES = {  # updates of a buffer h of four elements
     "in place": "self.h.add_(1)", "anew": "self.h = self.h * 2 + 1",
     "a view": "self.h.view(-1)[1:].mul_(2)",

@@ -52,7 +52,6 @@ typedef struct two_words {
 } __attribute__((may_alias)) two_words;
 
 typedef uint32_t __attribute__((may_alias)) one_word;
-typedef uint16_t __attribute__((may_alias)) half_word;
 
 #define COPY_BLOCKS(type)                                             \
     static void copy_rows_of_##type(const byte_rows *r) {             \
@@ -97,18 +96,42 @@ COPY_BLOCKS(uint8_t)
     }
 
 COPY_UNITS(one_word)
+
+#if defined(__ARM_FEATURE_UNALIGNED)
+
+typedef uint32_t __attribute__((may_alias, aligned(1))) unaligned_word;
+
+COPY_UNITS(unaligned_word)
+
+static void copy_unaligned_rows(const byte_rows *r, uint32_t unit) {
+    (void)unit;
+    copy_rows_by_unaligned_word(r);
+}
+
+#else
+
+typedef uint16_t __attribute__((may_alias)) half_word;
+
 COPY_UNITS(half_word)
 COPY_UNITS(uint8_t)
+
+static void copy_unaligned_rows(const byte_rows *r, uint32_t unit) {
+    if (unit & 1) {
+        copy_rows_by_uint8_t(r);
+    } else {
+        copy_rows_by_half_word(r);
+    }
+}
+
+#endif
 
 static void copy_by_units(const byte_rows *r) {
     const uint32_t addresses = (uint32_t)(uintptr_t)r->to | (uint32_t)(uintptr_t)r->from;
     const uint32_t unit = addresses | (uint32_t)r->to_step | (uint32_t)r->from_step;
     if (r->n == 1) {
         copy_rows_of_uint8_t(r);
-    } else if (unit & 1) {
-        copy_rows_by_uint8_t(r);
-    } else if (unit & 2) {
-        copy_rows_by_half_word(r);
+    } else if (unit & 3) {
+        copy_unaligned_rows(r, unit);
     } else if (r->n == 4) {
         copy_rows_of_one_word(r);
     } else if (r->n == 8) {
@@ -151,10 +174,6 @@ void pt_copy_rows(void *to, int32_t to_step, const void *from, int32_t from_step
 // Not inlined, so that each inner loop has all registers.
 #define NOINLINE static __attribute__((noinline))
 
-typedef struct element_16 {
-    uint32_t parts[4];
-} __attribute__((may_alias)) element_16;
-typedef uint64_t __attribute__((may_alias, aligned(4))) element_8;
 typedef uint32_t __attribute__((may_alias)) element_4;
 typedef uint16_t __attribute__((may_alias)) element_2;
 typedef uint8_t element_1;
@@ -178,11 +197,19 @@ typedef uint8_t element_1;
         }                                                                                       \
     }
 
-COPY_PLANE(element_16)
-COPY_PLANE(element_8)
 COPY_PLANE(element_4)
 COPY_PLANE(element_2)
 COPY_PLANE(element_1)
+
+// Copies the rows of a plane whose elements are several words: each element as a row.
+static void copy_elements(const pt_plane *p, uint8_t *out, const uint8_t *in, int32_t size) {
+    byte_rows r = {NULL, NULL, size, p->in_column * size, size, p->columns};
+    for (int32_t row = 0; row < p->rows; row++) {
+        r.to = out + row * p->out_row * size;
+        r.from = in + row * p->in_row * size;
+        copy_rows(&r);
+    }
+}
 
 // Copies four rows of n elements, which are adjacent in the input.
 NOINLINE void transpose_4_rows(element_4 *to_0, int32_t out_row, const element_4 *from,
@@ -287,19 +314,16 @@ void pt_copy_plane(const pt_plane *p, void *out, const void *in, uint32_t size) 
         return;
     }
     switch (size) {
-    case 16:
-        copy_plane_of_element_16(p, out, in, 0);
-        break;
-    case 8:
-        copy_plane_of_element_8(p, out, in, 0);
-        break;
-    case 4:
-        copy_plane_of_element_4(p, out, in, transpose_words(p, out, in));
+    case 1:
+        copy_plane_of_element_1(p, out, in, copy_bytes(p, out, in));
         break;
     case 2:
         copy_plane_of_element_2(p, out, in, 0);
         break;
+    case 4:
+        copy_plane_of_element_4(p, out, in, transpose_words(p, out, in));
+        break;
     default:
-        copy_plane_of_element_1(p, out, in, copy_bytes(p, out, in));
+        copy_elements(p, out, in, bytes);
     }
 }

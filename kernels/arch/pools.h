@@ -61,38 +61,10 @@ static inline uint32_t pt_round_average(pt_average a, uint32_t sum, uint32_t *re
     return average;
 }
 
-// Sums (x - zero_point) * scale over the taps of one channel, in float32, tap by tap. Not inlined,
-// so that the loop has all registers.
-static __attribute__((noinline, unused)) float
-pt_sum_tap_by_tap(const pt_taps *t, const int8_t *row, int32_t zero_point, float scale) {
-    const int32_t step = t->step, row_step = t->row_step, columns = t->columns;
-    float all = 0;
-    for (int32_t i = t->rows; i > 0; i--, row += row_step) {
-        const int8_t *tap = row;
-        for (int32_t j = columns; j > 0; j--, tap += step) {
-            all += (float)(*tap - zero_point) * scale;
-        }
-    }
-    return all;
-}
-
-// Averages the taps of one channel as the reference does it: in float32.
-static inline int8_t pt_average_in_floats(const pt_taps *t, const int8_t *row, int32_t zero_point,
-                                          float scale) {
-    const float taps = (float)(t->rows * t->columns), round = 12582912; // 1.5 * 2^23
-    const float x = pt_sum_tap_by_tap(t, row, zero_point, scale) / taps / scale;
-    const union {
-        float f;
-        int32_t i;
-    } rounded = {x + round}, zero = {round};
-    const int32_t average = rounded.i - zero.i + zero_point;
-    return (int8_t)(average < INT8_MIN ? INT8_MIN : average > INT8_MAX ? INT8_MAX : average);
-}
-
 #if defined(__ARM_FEATURE_MVE)
 
 enum { PT_AVERAGES = 16, PT_SUMS = 8, PT_MAXIMA = 16 }; // channels at a time
-enum { PT_FEWEST_CHANNELS = 1, PT_AVERAGES_BY_SHIFT = 0 };
+enum { PT_FEWEST_CHANNELS = 1, PT_HALF_BITS = 2 }; // bits for each channel of halves
 
 // Sums n channels from `row` on, of at most 255 taps.
 static inline int16x8_t pt_sum_eight(const pt_taps *t, const int8_t *row, int32_t n) {
@@ -147,7 +119,7 @@ static inline void pt_add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
     }
 }
 
-// Rounds the averages of n sums. Returns two bits for each that lies half-way.
+// Rounds the averages of n sums. Returns PT_HALF_BITS for each that lies half-way.
 static inline uint32_t pt_round_eight(pt_average a, int16x8_t sums, int32_t n, int8_t *out) {
     const uint16_t twice = (uint16_t)a.twice;
     const uint16x8_t one = vdupq_n_u16(1), inverse = vdupq_n_u16((uint16_t)(a.inverse >> 16));
@@ -161,11 +133,10 @@ static inline uint32_t pt_round_eight(pt_average a, int16x8_t sums, int32_t n, i
     return counts & (vcmpeqq_n_u16(rest, 0) | vcmpeqq_n_u16(rest, twice));
 }
 
-// Averages n channels from `o` on, of 1 to 128 taps, rounded to the nearest integer. Returns bits
-// for channels whose averages lie half-way between two integers, for pt_settle_halves.
-static inline uint32_t pt_average_taps(const pt_taps *t, pt_average a, bool by_shift, int32_t o,
-                                       int32_t *channels, int8_t *out) {
-    (void)by_shift;
+// Averages n channels from `o` on, of 1 to 128 taps, rounded to the nearest integer. Returns
+// PT_HALF_BITS for each channel whose average lies half-way between two integers.
+static inline uint32_t pt_average_taps(const pt_taps *t, pt_average a, int32_t o, int32_t *channels,
+                                       int8_t *out) {
     const int8_t *in = t->in + o;
     const int32_t n = *channels;
     int16x8_t low, high;
@@ -181,6 +152,8 @@ static inline uint32_t pt_average_taps(const pt_taps *t, pt_average a, bool by_s
 }
 
 #if __ARM_FEATURE_MVE & 2
+
+enum { PT_SETTLES_HALVES = 1 };
 
 // Sums (x - zero_point) * scale over the taps of n channels, at most 4, in float32, tap by tap. The
 // absolute value of no product is below 2^-94, so none and no sum is subnormal.
@@ -240,18 +213,6 @@ static inline void pt_settle_halves(const pt_taps *t, uint32_t halves, int32_t o
     }
 }
 
-#else
-
-// The same without vectors of floats. halves: two bits for each channel.
-static inline void pt_settle_halves(const pt_taps *t, uint32_t halves, int32_t o, int32_t n,
-                                    int32_t zero_point, float scale, int8_t *out) {
-    for (int32_t i = 0; i < n; i++) {
-        if (halves >> 2 * i & 1) {
-            out[i] = pt_average_in_floats(t, t->in + o + i, zero_point, scale);
-        }
-    }
-}
-
 #endif
 
 // Computes the maxima of n channels from `o` on, at most PT_MAXIMA. Returns their number.
@@ -272,7 +233,7 @@ static inline int32_t pt_max_taps(const pt_taps *t, int32_t o, int32_t n, int8_t
 #else
 
 enum { PT_AVERAGES = 8, PT_SUMS = 4 };
-enum { PT_FEWEST_CHANNELS = 4, PT_AVERAGES_BY_SHIFT = 1 };
+enum { PT_FEWEST_CHANNELS = 4, PT_HALF_BITS = 1 };
 
 typedef uint32_t __attribute__((may_alias)) pt_channel_word;
 typedef uint32_t __attribute__((aligned(1), may_alias)) pt_four_channels;
@@ -398,8 +359,7 @@ static inline void pt_add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
 }
 
 // Rounds the averages of a power of two of taps. Returns a bit for each that lies half-way.
-static inline __attribute__((always_inline)) uint32_t pt_round_by_shift(pt_pairs p, uint32_t shift,
-                                                                        uint32_t *word) {
+static inline uint32_t pt_round_by_shift(pt_pairs p, uint32_t shift, uint32_t *word) {
     const uint32_t bytes = 0x00FF00FF, ones = 0x00010001;
     const uint32_t half = shift > 0 ? ones << (shift - 1) : 0, lower = (ones << shift) - ones;
     const uint32_t even = p.even + half, odd = p.odd + half, r = even & lower, q = odd & lower;
@@ -413,8 +373,7 @@ static inline __attribute__((always_inline)) uint32_t pt_round_by_shift(pt_pairs
 }
 
 // The same for any number of taps.
-static inline __attribute__((always_inline)) uint32_t pt_round_four(pt_average a, pt_pairs p,
-                                                                    uint32_t *word) {
+static inline uint32_t pt_round_by_product(pt_pairs p, pt_average a, uint32_t *word) {
     uint32_t r0, r1, r2, r3;
     uint32_t averages = pt_round_average(a, p.even & 0xFFFF, &r0);
     averages |= pt_round_average(a, p.odd & 0xFFFF, &r1) << 8;
@@ -427,36 +386,28 @@ static inline __attribute__((always_inline)) uint32_t pt_round_four(pt_average a
     return (r0 == 0 ? 1 : 0) | (r1 == 0 ? 2 : 0) | (r2 == 0 ? 4 : 0) | (r3 == 0 ? 8 : 0);
 }
 
-// Averages 4 channels from `o` on, or 8; *n becomes their number, at most n.
-static inline __attribute__((always_inline)) uint32_t
-pt_average_taps(const pt_taps *t, pt_average a, bool by_shift, int32_t o, int32_t *n, int8_t *out) {
+// Averages 4 channels from `o` on, or 8; *n becomes their number, at most n. The loop is there so
+// that both ways to round are in flash once.
+static inline uint32_t pt_average_taps(const pt_taps *t, pt_average a, int32_t o, int32_t *n,
+                                       int8_t *out) {
     const int8_t *in = t->in + o;
-    uint32_t word, halves;
-    if (by_shift && *n >= 8 && pt_taps_are_words(t, in) && ((uintptr_t)out & 3) == 0) {
-        pt_channel_word *to = (void *)out;
-        pt_pairs low, high;
-        pt_sum_eight(t, in, &low, &high);
-        halves = pt_round_by_shift(low, a.shift, &word);
-        to[0] = word;
-        halves |= pt_round_by_shift(high, a.shift, &word) << 4;
-        to[1] = word;
-        *n = 8;
-        return halves;
+    const int32_t count = *n >= 8 && pt_taps_are_words(t, in) ? 8 : 4;
+    pt_pairs first, next = {0, 0};
+    uint32_t halves = 0;
+    if (count == 8) {
+        pt_sum_eight(t, in, &first, &next);
+    } else {
+        first = pt_sum_four(t, in);
     }
-    const pt_pairs sums = pt_sum_four(t, in);
-    halves = by_shift ? pt_round_by_shift(sums, a.shift, &word) : pt_round_four(a, sums, &word);
-    pt_store_channels(word, out);
-    *n = 4;
+    for (int32_t i = 0; i < count; i += 4, first = next) {
+        uint32_t word;
+        halves |= (a.shift < 32 ? pt_round_by_shift(first, a.shift, &word)
+                                : pt_round_by_product(first, a, &word))
+                  << i;
+        pt_store_channels(word, out + i);
+    }
+    *n = count;
     return halves;
-}
-
-static inline void pt_settle_halves(const pt_taps *t, uint32_t halves, int32_t o, int32_t n,
-                                    int32_t zero_point, float scale, int8_t *out) {
-    (void)n;
-    for (uint32_t i; halves != 0; halves &= ~(1u << i)) {
-        i = pt_highest_bit(halves);
-        out[i] = pt_average_in_floats(t, t->in + o + i, zero_point, scale);
-    }
 }
 
 #if defined(__ARM_FEATURE_DSP)
@@ -535,6 +486,17 @@ static inline int32_t pt_max_taps(const pt_taps *t, int32_t o, int32_t n, int8_t
 }
 
 #endif
+#endif
+
+#if !(__ARM_FEATURE_MVE & 2)
+
+enum { PT_SETTLES_HALVES = 0 }; // the ISA has no loop
+
+static inline void pt_settle_halves(const pt_taps *t, uint32_t halves, int32_t o, int32_t n,
+                                    int32_t zero_point, float scale, int8_t *out) {
+    (void)t, (void)halves, (void)o, (void)n, (void)zero_point, (void)scale, (void)out;
+}
+
 #endif
 
 #endif

@@ -131,21 +131,44 @@ static uint32_t bound_of(uint32_t n) {
 
 enum { PIECE = 1 << 12 }; // taps between two polls
 
-static int32_t average_as_reference(pooling *p, const pt_taps *t, const int8_t *in) {
-    float sum = 0;
-    for (int32_t i = 0; i < t->rows; i++, in += t->row_step) {
-        for (int32_t j = 0; j < t->columns;) {
-            const int32_t end = t->columns - j < PIECE ? t->columns : j + PIECE;
-            if (!pooling_s8_goes_on(p, end - j)) {
-                return 0;
-            }
-            for (; j < end; j++) {
-                sum += (float)(in[j * t->step] - p->zero_point) * p->scale;
-            }
+// Adds (x - zero_point) * scale of the taps of one channel to a sum in float32, tap by tap. Not
+// inlined, so that the loop has all registers.
+static __attribute__((noinline)) float add_tap_by_tap(const pooling *p, const pt_taps *t,
+                                                      const int8_t *row, float sum) {
+    const int32_t step = t->step, row_step = t->row_step, columns = t->columns;
+    const int32_t zero_point = p->zero_point;
+    const float scale = p->scale;
+    for (int32_t i = t->rows; i > 0; i--, row += row_step) {
+        const int8_t *tap = row;
+        for (int32_t j = columns; j > 0; j--, tap += step) {
+            sum += (float)(*tap - zero_point) * scale;
         }
     }
-    float average = sum / (float)(t->rows * t->columns);
-    return (int32_t)pt_rintf(average / p->scale) + p->zero_point;
+    return sum;
+}
+
+static float sum_in_pieces(pooling *p, const pt_taps *t, const int8_t *in) {
+    float sum = 0;
+    pt_taps part = {NULL, 1, 0, t->step, 0};
+    for (int32_t i = 0; i < t->rows; i++, in += t->row_step) {
+        for (int32_t j = 0; j < t->columns; j += part.columns) {
+            part.columns = t->columns - j < PIECE ? t->columns - j : PIECE;
+            if (!pooling_s8_goes_on(p, part.columns)) {
+                return 0;
+            }
+            sum = add_tap_by_tap(p, &part, in + j * t->step, sum);
+        }
+    }
+    return sum;
+}
+
+// Averages the taps of one channel. Not inlined, so that the floats are in flash once.
+static __attribute__((noinline)) int8_t average_as_reference(pooling *p, const pt_taps *t,
+                                                             const int8_t *in) {
+    const int32_t taps = t->rows * t->columns;
+    const float sum = taps > PIECE ? sum_in_pieces(p, t, in) : add_tap_by_tap(p, t, in, 0);
+    const int32_t average = (int32_t)pt_rintf(sum / (float)taps / p->scale) + p->zero_point;
+    return (int8_t)pt_clamp(average, INT8_MIN, INT8_MAX);
 }
 
 // Averages n taps of one channel, at most MAX_TAPS, from the sum of their values plus 128.
@@ -153,7 +176,7 @@ static int8_t average_of(pooling *p, const pt_taps *t, const int8_t *in, uint32_
     const uint32_t doubled = 2 * sum + n, result = doubled / (2 * n);
     const uint32_t above = doubled - result * 2 * n, bound = bound_of(n);
     if (above <= bound || 2 * n - above <= bound) {
-        return (int8_t)pt_clamp(average_as_reference(p, t, in), INT8_MIN, INT8_MAX);
+        return average_as_reference(p, t, in);
     }
     return (int8_t)((int32_t)result - 128);
 }
@@ -169,15 +192,23 @@ static uint32_t sum_of_taps(const pt_taps *t, const int8_t *in) {
     return sum;
 }
 
-static __attribute__((noinline)) void settle_halves(const pooling *p, const pt_taps *t,
-                                                    uint32_t halves, int32_t o, int32_t n,
-                                                    int8_t *out) {
-    pt_settle_halves(t, halves, o, n, p->zero_point, p->scale, out);
+// Computes again the averages that lie half-way.
+static __attribute__((noinline)) void settle_halves(pooling *p, const pt_taps *t, uint32_t halves,
+                                                    int32_t o, int32_t n, int8_t *out) {
+    if (PT_SETTLES_HALVES) {
+        pt_settle_halves(t, halves, o, n, p->zero_point, p->scale, out);
+        return;
+    }
+    for (int32_t i = 0; i < n; i++, halves >>= PT_HALF_BITS) {
+        if (halves & 1) {
+            out[i] = average_as_reference(p, t, t->in + o + i);
+        }
+    }
 }
 
-// Averages windows of at most EXACT_TAPS; `by_shift`: of a power of two of taps.
-static inline __attribute__((always_inline)) void
-average_small(const pooling *p, pt_taps *t, bool by_shift, int32_t pixels, int8_t *out) {
+// Averages windows of at most EXACT_TAPS.
+static __attribute__((noinline)) void average_small(pooling *p, pt_taps *t, int32_t pixels,
+                                                    int8_t *out) {
     const int32_t channels = p->in.channels;
     const pt_average a = p->average;
     for (; pixels > 0; pixels--, t->in += p->pixel_step) {
@@ -185,7 +216,7 @@ average_small(const pooling *p, pt_taps *t, bool by_shift, int32_t pixels, int8_
             uint32_t halves;
             n = channels - o < PT_AVERAGES ? channels - o : PT_AVERAGES;
             if (n >= PT_FEWEST_CHANNELS) {
-                halves = pt_average_taps(t, a, by_shift, o, &n, out);
+                halves = pt_average_taps(t, a, o, &n, out);
             } else {
                 uint32_t rest;
                 n = 1;
@@ -197,16 +228,6 @@ average_small(const pooling *p, pt_taps *t, bool by_shift, int32_t pixels, int8_
             }
         }
     }
-}
-
-static __attribute__((noinline)) void average_by_shift(const pooling *p, pt_taps *t, int32_t pixels,
-                                                       int8_t *out) {
-    average_small(p, t, true, pixels, out);
-}
-
-static __attribute__((noinline)) void average_by_product(const pooling *p, pt_taps *t,
-                                                         int32_t pixels, int8_t *out) {
-    average_small(p, t, false, pixels, out);
 }
 
 enum { SHORT_TAPS = 255 };
@@ -252,8 +273,7 @@ static __attribute__((noinline)) void average_large(pooling *p, const pt_taps *t
 
 static void average_by_floats(pooling *p, const pt_taps *t, int8_t *out) {
     for (int32_t o = 0; o < p->in.channels && !p->error; o++) {
-        int32_t result = average_as_reference(p, t, t->in + o);
-        out[o] = (int8_t)pt_clamp(result, INT8_MIN, INT8_MAX);
+        out[o] = average_as_reference(p, t, t->in + o);
     }
 }
 
@@ -276,11 +296,7 @@ static void pooling_s8_average(pooling *p, pt_taps *t, int32_t pixels, int8_t *o
     if (p->average.twice != 2 * (uint32_t)n) {
         p->average = pt_average_over((uint32_t)n);
     }
-    if (PT_AVERAGES_BY_SHIFT && p->average.shift < 32) {
-        average_by_shift(p, t, pixels, out);
-    } else {
-        average_by_product(p, t, pixels, out);
-    }
+    average_small(p, t, pixels, out);
 }
 
 static int read_average(pt_context *c, const pt_ref *args, bool explicit_layout, pooling *p) {

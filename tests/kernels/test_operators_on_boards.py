@@ -9,6 +9,7 @@ from support.board_call import BOARDS, Case, assert_same, call_on_board
 from support.dialect_calls import VALID
 from support.kernel_call import Tensor, call, channels_last
 from test_cortex_m import OPERATORS, REFUSED, as_argument, blank, calls
+from test_quantized_norms import blank_like, extreme_calls
 
 
 def dialect_cases():
@@ -33,6 +34,12 @@ def test_rejections(board):
     cases = list(refused_cases())
     assert all(case.on_twin().error for case in cases)
     assert_same(board, cases)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_extreme_normalizations(board):
+    assert_same(board, [Case(operator, *arguments, blank_like(arguments[0]))
+                        for operator, arguments, _ in extreme_calls()])
 
 
 # ---- random calls

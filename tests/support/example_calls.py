@@ -415,6 +415,16 @@ def recurrent():
             True, True, *[floats(2, 4)] * states, out(5, 2, 4), *outs(*[(2, 4)] * states))
 
 
+def int8_norms():
+    x = RNG.integers(-128, 128, (2, 4, 5, 6)).astype(np.int8)
+    weight, bias = ints(4).astype(np.int16), ints(4, dtype=np.int32)
+    yield ("picotorch::quantized_layer_norm.out",
+           (x.transpose(0, 2, 3, 1).copy(), weight, bias, True, 0, 100, 9,
+            out(2, 5, 6, 4, dtype=np.int8)))
+    yield ("picotorch::quantized_group_norm.out",
+           (x, weight, bias, 2, 100, 9, out(2, 4, 5, 6, dtype=np.int8)))
+
+
 FAMILIES = (unary, binary, reductions, copies, made, numbers, picked, put, products, images,
-            normalizations, cortex_m, affine, linear_algebra, complexes, recurrent)
+            normalizations, cortex_m, affine, linear_algebra, complexes, recurrent, int8_norms)
 EXAMPLES = {operator: arguments for family in FAMILIES for operator, arguments in family()}

@@ -409,6 +409,14 @@ def recurrent():
             False, True, *[None] * states, out(99, 2, 32), *(out(99, 32) for _ in range(states)))
 
 
+def int8_norms():
+    x, to = int8(1, 512, 512), out(1, 512, 512, dtype=np.int8)
+    yield ("picotorch::quantized_layer_norm.out",
+           (x, ints(512).astype(np.int16), ints(512).astype(np.int32), True, 0, 0, 9, to))
+    yield ("picotorch::quantized_group_norm.out",
+           (x, ints(512).astype(np.int16), ints(512).astype(np.int32), 2, 0, 9, to))
+
+
 def arithmetic_of_complexes():
     z = complex_floats(512, 512)
     yield "aten::add.out", (z, z, 1, like(z))
@@ -421,6 +429,6 @@ def arithmetic_of_complexes():
 
 
 FAMILIES = (unary, binary, reductions, copies, made, picked, put, products, images, normalizations,
-            cortex_m, affine, linear_algebra, complexes, recurrent)
+            cortex_m, affine, linear_algebra, complexes, recurrent, int8_norms)
 LONG = {operator: arguments for family in FAMILIES for operator, arguments in family()}
 LONG_COMPLEX = list(arithmetic_of_complexes())

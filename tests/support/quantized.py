@@ -90,3 +90,69 @@ def linear(x, w, bias, kernel_sum, in_offset, weight_offset, out_offset, multipl
     else:
         sums = (sums + (0 if bias is None else bias)).astype("int32")
     return finish(sums, multipliers[0], shifts[0], out_offset, low, high)
+
+
+# ---- int8 normalizations, in integers of any size
+
+
+def norm_bits(n):
+    """Return the bits behind the point of normalized values, whose largest is the root of n."""
+    return next(28 - h for h in range(16) if 4**h >= n)
+
+
+def inverse_root(x):
+    """Return 2^30 / sqrt(x / 2^32), as the kernel approximates it."""
+    y = 2369032378 - (x * 1431655765 >> 32)
+    for _ in range(3):
+        y = y * ((3 << 28) - (x * (y * y >> 32) >> 32)) >> 29
+    return y
+
+
+def norm_line(n, variance, total, epsilon):
+    """Return the factor and the addend that normalize n values.
+
+    variance: n^2 times their variance. total: their sum.
+    """
+    if variance == 0:
+        return 0, 0
+    value = (variance << 8) + epsilon
+    zeros = (64 - value.bit_length()) & ~1
+    right, root = 58 - norm_bits(n) - zeros // 2, inverse_root(value << zeros >> 32)
+    half = 1 << (right - 1)
+    return n * root + half >> right, half - total * root >> right
+
+
+def wrapped(values):
+    """Return integers of any size modulo 2^32, as int32."""
+    return (np.asarray(values) + (1 << 31) & 0xFFFFFFFF).astype("int64") - (1 << 31)
+
+
+def layer_norm(x, weight, bias, subtract_mean, zero_point, epsilon, shift):
+    """Normalize rows of as many values as there are weights, in the order of their memory."""
+    out, n = np.zeros(x.shape, "int8"), weight.size
+    if not x.size:
+        return out
+    for row, to in zip(x.reshape(-1, n).astype("int64"), out.reshape(-1, n), strict=True):
+        deviations = row if subtract_mean else row - zero_point
+        total = int(row.sum()) if subtract_mean else n * zero_point
+        variance = n * int((deviations**2).sum()) - (total**2 if subtract_mean else 0)
+        scale, addend = norm_line(n, variance, total, epsilon)
+        values = wrapped(row.astype(object) * scale + addend)
+        to[:] = np.clip(wrapped((values * weight >> 16) + bias) >> shift, -128, 127)
+    return out
+
+
+def group_norm(x, weight, bias, groups, epsilon, shift):
+    """Normalize the groups of channels of an array (batch, channels, ...)."""
+    shape, channels = x.shape, x.shape[1] // groups
+    x = x.reshape(*shape[:2], -1) if x.size else x.reshape(0, shape[1], 0)
+    out = np.zeros(x.shape, "int8")
+    for i, first in np.ndindex(len(x), groups):
+        own = slice(first * channels, (first + 1) * channels)
+        values = x[i, own].astype("int64")
+        total, n = int(values.sum()), values.size
+        scale, addend = norm_line(n, n * int((values**2).sum()) - total**2, total, epsilon)
+        for value, to, w, b in zip(values, out[i, own], weight[own], bias[own], strict=True):
+            sums = value.astype(object) * (scale * int(w) >> 16) + (addend * int(w) >> 16) + int(b)
+            to[:] = np.clip(wrapped(sums) >> shift, -128, 127)
+    return out.reshape(shape)

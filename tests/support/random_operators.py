@@ -403,11 +403,55 @@ def clone(draw):
                 False, list(to), draw.output(*sizes, order=to))
 
 
+def norm_parameters(draw, n):
+    """Return weights and biases of n channels, mostly as exporters compute them."""
+    kind = np.int16 if draw.chance(50) else np.int8
+    weight = draw.random.integers(np.iinfo(kind).min, np.iinfo(kind).max, n, endpoint=True)
+    bias = draw.random.integers(-(1 << 20), 1 << 20, n)
+    if draw.chance(10):
+        bias = draw.random.choice([INT32_MAX, -INT32_MAX - 1, 0], n)
+    return Tensor(weight.astype(np.int16), constant=True, **draw.place()), draw.constant(bias)
+
+
+def norm_numbers(draw):
+    """Return epsilon and shift."""
+    return (draw.pick(0, 1, draw.int(0, 1 << 20), draw.int(0, 1 << 40), (1 << 62) - 1),
+            draw.pick(draw.int(8, 14), draw.int(8, 14), draw.int(0, 31)))
+
+
+def norm_values(draw, *sizes):
+    """Return int8 of any spread, as the variance depends on it."""
+    values = draw.int8(*sizes)
+    return values if draw.chance(70) else np.asarray(values >> draw.int(1, 7), np.int8)
+
+
+def layer_norm(draw):
+    n = draw.pick(1, 2, draw.channels(), draw.channels(), draw.int(1, 300))
+    order = None
+    if draw.chance(30):
+        sizes, order = [draw.int(1, 2), n, draw.int(1, 4), draw.int(1, 4)], CHANNELS_LAST
+    else:
+        sizes = [draw.int(1, 5), draw.int(0, 4), n][draw.int(0, 2):]
+    x = Tensor(norm_values(draw, *sizes), order, **draw.place())
+    return Case("picotorch::quantized_layer_norm.out", x, *norm_parameters(draw, n), draw.chance(60),
+                draw.offset(), *norm_numbers(draw), draw.output(*sizes, order=order))
+
+
+def group_norm(draw):
+    groups, channels = draw.int(1, 8), draw.pick(1, 1, 2, 3, 4, draw.int(1, 20))
+    sizes = [draw.int(1, 3), groups * channels, *[draw.int(0 if draw.chance(5) else 1, 9)
+                                                  for _ in range(draw.int(0, 3))]]
+    order = CHANNELS_LAST if len(sizes) == 4 and draw.chance(60) else None
+    x = Tensor(norm_values(draw, *sizes), order, **draw.place())
+    return Case("picotorch::quantized_group_norm.out", x, *norm_parameters(draw, groups * channels),
+                groups, *norm_numbers(draw), draw.output(*sizes, order=order))
+
+
 # Class: number of cases.
 CLASSES = {conv2d: 800, depthwise_conv2d: 800, linear: 500, batch_matmul: 150, transpose_conv2d: 200,
            add: 300, mul: 200, extremum: 80, div: 80, quantize: 300, dequantize: 150,
            average_pool: 300, max_pool: 200, pad: 200, transpose: 100, softmax: 100, activation: 80,
-           clone: 150}
+           clone: 150, layer_norm: 300, group_norm: 300}
 NAMES = {make.__name__: make for make in CLASSES}
 
 

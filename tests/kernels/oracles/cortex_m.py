@@ -1,5 +1,7 @@
-"""Define oracles of the int8 operators of ExecuTorch's Cortex-M dialect, on the calls of
-random_operators."""
+"""Define oracles of the int8 operators of ExecuTorch's Cortex-M dialect and of int8 normalizations.
+
+They compute the calls of random_operators.
+"""
 
 import numpy as np
 from support import quantized, random_operators
@@ -161,3 +163,19 @@ def explicit_layout(draw, operator):
     expected = np.ascontiguousarray(sample.expected.transpose(CHANNELS_LAST))
     return Sample([Tensor(image), *sample.arguments[1:-1]], expected, order="contiguous")
 
+
+@oracle("picotorch::quantized_layer_norm.out")
+def layer_norm(draw, operator):
+    arguments = accepted(draw, "layer_norm", operator)
+    x, *others = arrays(arguments)
+    if arguments[0].dim_order == CHANNELS_LAST:  # rows as they lie in memory
+        expected = quantized.layer_norm(x.transpose(CHANNELS_LAST), *others).transpose(0, 3, 1, 2)
+    else:
+        expected = quantized.layer_norm(x, *others)
+    return Sample(arguments, expected, in_place=True)
+
+
+@oracle("picotorch::quantized_group_norm.out")
+def group_norm(draw, operator):
+    arguments = accepted(draw, "group_norm", operator)
+    return Sample(arguments, quantized.group_norm(*arrays(arguments)), in_place=True)

@@ -62,6 +62,7 @@ from .passes import (
     data_movement,
     fit_biases,
     fold_batch_norms,
+    fold_scales,
     fuse_recurrent,
     linalg_errors,
     masks,
@@ -128,6 +129,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
     graph_edits.fold_constants(graph)
     graph_edits.name_convolutions(graph)
     canonicalize.replace(graph)
+    fold_scales.fold(graph)
     graph_edits.replace_circular_pads(graph)
     fold_batch_norms.replace(graph)
     sequences_as_images.as_images(graph)

@@ -18,7 +18,7 @@ import torch
 from ..graph_edits import constant, new_constant
 
 _ATEN = torch.ops.aten
-_CONVOLUTIONS = (
+CONVOLUTIONS = (
     _ATEN.conv1d.default, _ATEN.conv1d.padding, _ATEN.conv2d.default, _ATEN.conv2d.padding,
     _ATEN.conv3d.default, _ATEN.conv3d.padding)
 _TRANSPOSED = (_ATEN.conv_transpose1d.default, _ATEN.conv_transpose2d.input)
@@ -31,7 +31,7 @@ def into_convolutions(graph: torch.fx.GraphModule) -> None:
     """Compute the batch norms behind convolutions into weights."""
     for node in _found(graph):
         source = node.args[0]
-        if (source.target in (*_CONVOLUTIONS, *_TRANSPOSED) and len(source.users) == 1
+        if (source.target in (*CONVOLUTIONS, *_TRANSPOSED) and len(source.users) == 1
                 and _are_constants(source.args[1:3])):
             _into_convolution(graph, node, source)
     graph.graph.eliminate_dead_code()

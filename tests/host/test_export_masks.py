@@ -116,6 +116,8 @@ CONSTANTS = {
     "biased": lambda: Attention(biased, additive(-100.0)),
     "masked_probabilities": lambda: Attention(
         lambda s, m: (s.exp() * m) / (s.exp() * m).sum(-1, keepdim=True), CAUSAL),
+    "masked_probabilities_float": lambda: Attention(
+        lambda s, m: (s.exp() * m) / (s.exp() * m).sum(-1, keepdim=True), CAUSAL.float()),
     "zero_scores": lambda: Attention(
         lambda s, m: filled(-math.inf)(10 * s, (s * s * s).tril() != 0)),
     "no_scores": lambda: Attention(lambda s, m: torch.where((s * m).bool(), s, -1e9).softmax(-1),

@@ -25,8 +25,8 @@ _IMAGE_OPERATORS = (
 # Operators that need images to be contiguous: normalizations, linear layers, products of matrices, and
 # operators whose results have another rank
 _CONTIGUOUS_OPERATORS = (
-    _ATEN.linear.default, _ATEN.group_norm.default, _ATEN.instance_norm.default,
-    _ATEN.layer_norm.default, _ATEN.matmul.default, _ATEN.bmm.default, _ATEN.stack.default)
+    _ATEN.linear.default, _ATEN.instance_norm.default, _ATEN.layer_norm.default,
+    _ATEN.rms_norm.default, _ATEN.matmul.default, _ATEN.bmm.default, _ATEN.stack.default)
 ROI_ALIGN = "torchvision.roi_align.default"  # another one, which not every torch has
 
 # Operators that reshape elements in their order: they need contiguous images

@@ -21,10 +21,9 @@ from executorch.backends.cortex_m.passes import (
     AtenToCortexMPass,
     CortexMPassManager,
     DecomposeHardswishPass,
-    aten_to_cortex_m_pass,
     passes_utils,
 )
-from executorch.backends.cortex_m.quantizer.pattern_checkers import CortexMActivationCheck
+from executorch.backends.cortex_m.quantizer.pattern_checkers import CortexMSoftmaxCheck
 from executorch.backends.cortex_m.quantizer.pattern_matcher import PatternMatcher
 from executorch.backends.cortex_m.quantizer.quantization_configs import (
     INT8_PER_TENSOR_CONFIG,
@@ -34,17 +33,11 @@ from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer, m
 from executorch.backends.cortex_m.target_config import CortexMTargetConfig
 from executorch.backends.transforms.aten_to_dialect_pass import AtenToDialectPass, DialectNodeSpec
 from executorch.backends.transforms.remove_getitem_op import RemoveGetItemPass
-from executorch.backends.transforms.utils import (
-    create_constant_placeholder,
-    get_param_tensor,
-    is_param_node,
-)
 from executorch.exir import to_edge
 from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.dialects.edge._ops import EdgeOpOverload
 from executorch.exir.pass_base import ExportPass, PassResult, ProxyValue
 from torch._guards import detect_fake_mode
-from torch.export.graph_signature import InputKind
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from torchao.quantization.pt2e.quantizer import (
     FixedQParamsQuantizationSpec,
@@ -64,6 +57,7 @@ from .passes import (
     fold_batch_norms,
     fold_scales,
     fuse_recurrent,
+    integer_operators,
     linalg_errors,
     masks,
     sequences_as_images,
@@ -84,15 +78,6 @@ _SAFE = {_ATEN.unsafe_split.Tensor: _ATEN.split.Tensor, _ATEN.unsafe_chunk.defau
          _ATEN.unsafe_split_with_sizes.default: _ATEN.split_with_sizes.default}
 
 _EXTREMES = {_ATEN.max.dim: _ATEN.amax.default, _ATEN.min.dim: _ATEN.amin.default}
-
-# Functions of one element whose tables ExecuTorch does not make
-_FUNCTIONS = ("leaky_relu", "abs", "neg", "sin", "cos", "erf")
-_FUNCTION_PATTERNS = tuple(
-    (getattr(_ATEN, name + end).default,) for name in _FUNCTIONS for end in ("", "_"))
-
-# Operators of which one operand may be a number: they compute each element from one
-_WITH_A_NUMBER = (_ATEN.add.Tensor, _ATEN.add_.Tensor, _ATEN.sub.Tensor, _ATEN.sub_.Tensor,
-                  _ATEN.mul.Tensor, _ATEN.mul_.Tensor)
 
 _HARDSIGMOIDS = (_ATEN.hardsigmoid.default, _ATEN.hardsigmoid_.default)
 
@@ -182,7 +167,8 @@ def _lower(graph: torch.fx.GraphModule, each: Callable[[Iterable[Any]], Iterable
         converted = convert_pt2e(prepared)
         fuse_recurrent.quantize_weights(converted)
         quantized = _quantization(converted)
-        edge = to_edge(traced_from(torch.export.export(converted, samples[0], strict=False)),
+        integers = integer_operators.into_operators(converted)
+        edge = to_edge(traced_from(torch.export.export(integers, samples[0], strict=False)),
                        compile_config=cortex_m_edge_compile_config())
         manager = CortexMPassManager(edge.exported_program(), _passes(),
                                      CortexMTargetConfig.from_target_string(core))
@@ -341,6 +327,14 @@ def _attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
     return torch.matmul(weights, value)
 
 
+class _Softmax(CortexMSoftmaxCheck):  # type: ignore[misc]
+    """Accept a softmax along any dim: picotorch's kernel computes it in any order of dims."""
+
+    @classmethod
+    def check_pattern(cls, pattern: list[torch.fx.Node]) -> bool:
+        return True
+
+
 class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
     """Quantize operators on the result of softmax with its scale, which is fixed.
 
@@ -366,8 +360,7 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
             matcher = quantizer.pattern_matcher
             matcher.support_dict = {pattern: check for pattern, check in matcher.support_dict.items()
                                     if pattern[-1] not in _HARDSIGMOIDS} | {
-                (one,): CortexMActivationCheck for one in _HARDSIGMOIDS} | dict.fromkeys(
-                    _FUNCTION_PATTERNS, CortexMActivationCheck)
+                (one,): _Softmax for one in (_ATEN.softmax.int, _ATEN._softmax.default)}
 
     def transform_for_annotation(self, model: torch.fx.GraphModule) -> torch.fx.GraphModule:
         """Keep the sizes of weights numbers: as symbols they would come into windows of pools."""
@@ -397,7 +390,12 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
             mark_node_as_annotated(node, {}, spec, False)
             node.meta[PatternMatcher.Q_PATTERN_MATCHED_KEY] = True
         _copy_averages(model, in_float)
-        self._annotate_numbers(model, in_float)
+        scaled = {pattern[-1] for quantizer in self.quantizers[:-1]
+                  for pattern in quantizer.pattern_matcher.support_dict}
+        for node, x in integer_operators.selected(model, in_float, scaled):
+            spec = INT8_PER_TENSOR_CONFIG.get_input_act_qspec()
+            mark_node_as_annotated(node, {x: spec}, spec, True)
+            node.meta[PatternMatcher.Q_PATTERN_MATCHED_KEY] = True
         model = super().annotate(model)
         for node in model.graph.find_nodes(op="placeholder"):
             if node.users and kept.issuperset(node.users):
@@ -433,32 +431,6 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
                 kept.add(node)
         return kept
 
-    def _annotate_numbers(self, model: torch.fx.GraphModule, in_float: set[torch.fx.Node]) -> None:
-        """Give sums and products with a number a scale where their operand has one.
-
-        The kernels for two tensors take none of one element. Behind an operator in float they stay in
-        float.
-        """
-        scaled = {pattern[-1] for quantizer in self.quantizers[:-1]
-                  for pattern in quantizer.pattern_matcher.support_dict}
-        has_scale: set[torch.fx.Node] = set()
-        for node in model.graph.nodes:
-            x = _operand_beside_number(model, node)
-            if node.op == "placeholder":
-                has_scale.add(node)
-            elif node.op != "call_function" or node in in_float:
-                continue
-            elif x in has_scale:
-                spec = INT8_PER_TENSOR_CONFIG.get_input_act_qspec()
-                mark_node_as_annotated(node, dict.fromkeys(node.all_input_nodes, spec), spec, True)
-                node.meta[PatternMatcher.Q_PATTERN_MATCHED_KEY] = True
-                has_scale.add(node)
-            elif node.target in data_movement.MOVERS:
-                if has_scale.issuperset(node.all_input_nodes):
-                    has_scale.add(node)
-            elif node.target in scaled and x is None:
-                has_scale.add(node)
-
 
 def _movers_between(graph: torch.fx.Graph, kept: set[torch.fx.Node],
                     in_float: set[torch.fx.Node]) -> set[torch.fx.Node]:
@@ -483,18 +455,6 @@ def _movers_between(graph: torch.fx.Graph, kept: set[torch.fx.Node],
         if ends <= in_float and not ends.isdisjoint(kept):
             found |= movers
     return found
-
-
-def _operand_beside_number(graph: torch.fx.GraphModule, node: torch.fx.Node) -> torch.fx.Node | None:
-    """Return the operand of a sum or product with a constant of one element, None for others."""
-    if node.target not in _WITH_A_NUMBER or len(node.all_input_nodes) != 2:
-        return None
-    for x, number in (node.args[:2], node.args[1::-1]):
-        if (number.op == "get_attr" and x.op != "get_attr" and _is_float(number) and _is_float(x)
-                and graph_edits.constant(graph, number).numel() == 1
-                and x.meta["val"].shape == node.meta["val"].shape):
-            return x
-    return None
 
 
 def _is_float(node: torch.fx.Node) -> bool:
@@ -622,76 +582,20 @@ def _passes() -> list[type[ExportPass]]:
 
 def _layers() -> set[EdgeOpOverload]:
     """Return the operators that have an int8 kernel, or become part of one."""
-    return {*AtenToCortexMPass._DIALECT_SUBSTITUTIONS, *ActivationFusionPass.TARGETS}
+    return {*AtenToCortexMPass._DIALECT_SUBSTITUTIONS, *ActivationFusionPass.TARGETS,
+            *integer_operators.OPERATORS}
 
 
-def _function_table(node: torch.fx.Node, dialect_pass: AtenToDialectPass) -> DialectNodeSpec | None:
-    """Replace an operator that computes each element from one by a table of its 256 values."""
-    if not (node.meta.get("input_qparams") and node.meta.get("output_qparams")):
-        return None
-    return _table(node, dialect_pass, 0, node.args)
-
-
-def _number_table(node: torch.fx.Node, dialect_pass: AtenToDialectPass) -> DialectNodeSpec | None:
-    """Replace a sum or product with a constant of one element by a table of its 256 values."""
-    sources = node.meta.get("input_qparams") or {}
-    if len(sources) != 2 or not node.meta.get("output_qparams"):
-        return None
-    for i, x, number in ((0, *node.args[:2]), (1, *node.args[1::-1])):
-        if not is_param_node(dialect_pass.exported_program, number):
-            continue
-        stored = get_param_tensor(dialect_pass.exported_program, number)
-        if stored.numel() == 1 and x.meta["val"].shape == node.meta["val"].shape:
-            value = (stored.item() - sources[1 - i].zp) * sources[1 - i].scale
-            return _table(node, dialect_pass, i, 2 * [torch.tensor(value)])
-    return None
-
-
-def _table(node: torch.fx.Node, dialect_pass: AtenToDialectPass, position: int,
-           args: Sequence[Any]) -> DialectNodeSpec:
-    """Replace an operator by the table of its values for the operand at a position of its arguments.
-
-    args: its arguments; that at the position is not used.
-    """
-    source, made = node.meta["input_qparams"][position], node.meta["output_qparams"][0]
-    x = (torch.arange(-128, 128) - source.zp) * source.scale
-    args = [*args[:position], x, *args[position + 1:]]
-    y = node.target._op(*args, **node.kwargs).double() / made.scale
-    table = (y.sign() * (y.abs() + 0.5).floor() + made.zp).clamp(-128, 127).to(torch.int8)
-    first = next(one for one in node.graph.nodes if one.op == "placeholder")
-    with node.graph.inserting_before(first):
-        stored = create_constant_placeholder(dialect_pass.exported_program, node.graph,
-                                             f"{node.name}_table", InputKind.PARAMETER, table)
-    return DialectNodeSpec(exir_ops.edge.cortex_m.quantized_activation.default,
-                           (node.args[position], stored))
-
-
-def _register_tables() -> None:
-    """Make hardswish and hardsigmoid tables of 256 values, as silu is.
-
-    Hardswish's multiplication of x by x + 3, and hardsigmoid as part of a layer, need a zero point that
-    int8 cannot state if the scale of x, or of the result, is small.
-    """
-    replacements = AtenToCortexMPass._DIALECT_SUBSTITUTIONS
-    for name, function in (("hardswish", lambda x: x * min(max(x + 3, 0), 6) / 6),
-                           ("hardsigmoid", lambda x: min(max(x + 3, 0), 6) / 6)):
-        activation = getattr(exir_ops.edge.aten, name).default
-        if activation not in replacements:
-            passes_utils._ACTIVATION_FNS[activation] = function
-            replacements[activation] = aten_to_cortex_m_pass._get_activation_replacement
-    for name in _FUNCTIONS:
-        replacements.setdefault(getattr(exir_ops.edge.aten, name).default, _function_table)
-
-
-_register_tables()
+def _activation(node: torch.fx.Node, dialect_pass: AtenToDialectPass) -> DialectNodeSpec:
+    """Replace the table of a function by ExecuTorch's operator."""
+    return DialectNodeSpec(exir_ops.edge.cortex_m.quantized_activation.default, node.args)
 
 
 class _Tables(AtenToDialectPass):  # type: ignore[misc]
-    """Make tables of activations first.
+    """Look functions up in their tables by ExecuTorch's operator, whose input has to be int8."""
 
-    Between passes PyTorch would infer floats for tanh, and reject the product of its results with the
-    int8 of softmax.
-    """
+
+_Tables.register_dialect_substitution(integer_operators.TABLE)(_activation)
 
 
 class _DropIndices(ExportPass):  # type: ignore[misc]
@@ -724,15 +628,6 @@ class _Convolutions(AtenToDialectPass):  # type: ignore[misc]
 
 _Convolutions.register_dialect_substitution(exir_ops.edge.aten.convolution.default)(
     AtenToCortexMPass._DIALECT_SUBSTITUTIONS[exir_ops.edge.aten.convolution.default])
-
-
-for _activation, _replacement in AtenToCortexMPass._DIALECT_SUBSTITUTIONS.items():
-    if _replacement in (aten_to_cortex_m_pass._get_activation_replacement, _function_table):
-        _Tables.register_dialect_substitution(_activation)(_replacement)
-
-
-for _name in ("add", "sub", "mul"):
-    _Tables.register_dialect_substitution(getattr(exir_ops.edge.aten, _name).Tensor)(_number_table)
 
 
 class _ActivationFusion(ActivationFusionPass):  # type: ignore[misc]

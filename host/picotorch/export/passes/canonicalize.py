@@ -35,14 +35,16 @@ _ADAPTIVE_MAXIMA = {
 _CEILING = (_ATEN.max_pool1d.default, _ATEN.max_pool2d.default)
 
 _PRODUCTS = (_ATEN.mm.default, _ATEN.matmul.default)
+_RANDOM_SLOPES = (_ATEN.rrelu.default, _ATEN.rrelu_.default)
+_RANDOM_SLOPE_DEFAULTS = (1 / 8, 1 / 3, False)  # lower, upper, training
 
 
 def replace(graph: torch.fx.GraphModule) -> None:
     """Replace operators by equivalents that the Cortex-M quantizer supports.
 
     These are paddings that are words, samples without a batch, adaptive pools with windows of one size,
-    ceil_mode of max pools, means over the height or the width of images, and products with a constant
-    matrix.
+    ceil_mode of max pools, means over the height or the width of images, products with a constant
+    matrix, instance norms, and leaky ReLUs whose slope is random in training.
     """
     has_images = takes_images(graph)
     for node in list(graph.graph.nodes):
@@ -64,6 +66,10 @@ def replace(graph: torch.fx.GraphModule) -> None:
             _multiply(graph, node)
         elif node.target is _ATEN.addmm.default:
             _multiply_and_add(graph, node)
+        elif node.target is _ATEN.instance_norm.default:
+            _group_channels(node)
+        elif node.target in _RANDOM_SLOPES:
+            _state_slope(node)
     graph.graph.eliminate_dead_code()
     graph.recompile()
 
@@ -209,3 +215,18 @@ def _transposed(graph: torch.fx.GraphModule, node: torch.fx.Node,
                 matrix: torch.fx.Node) -> torch.fx.Node:
     value = constant(graph, matrix).detach().t()
     return new_constant(graph, node, f"_transposed_of_{node.name}", value)
+
+
+def _group_channels(node: torch.fx.Node) -> None:
+    """Replace an instance norm by a group norm with a group for each channel."""
+    x, weight, bias, _, _, uses_input, _, epsilon = node.args[:8]
+    if uses_input:
+        node.target = _ATEN.group_norm.default
+        node.args = (x, x.meta["val"].shape[1], weight, bias, epsilon)
+
+
+def _state_slope(node: torch.fx.Node) -> None:
+    """Replace an RReLU outside training by the leaky ReLU of its mean slope."""
+    x, lower, upper, training = [*node.args, *_RANDOM_SLOPE_DEFAULTS[len(node.args) - 1:]][:4]
+    if not training:
+        node.target, node.args, node.kwargs = _ATEN.leaky_relu.default, (x, (lower + upper) / 2), {}

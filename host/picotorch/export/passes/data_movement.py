@@ -91,7 +91,8 @@ def keep_to(layers: Iterable[EdgeOpOverload]) -> type[ExportPass]:
     return _KeepTo
 
 
-def _is_marked(node: torch.fx.Node) -> bool:
+def is_marked(node: torch.fx.Node) -> bool:
+    """Return True for an operator that the quantizer gave scales."""
     mark = node.meta.get("custom", {}).get(ArmAnnotationInfo.CUSTOM_META_KEY)
     return (node.op == "call_function" and node.target not in (*Q_OPS, *DQ_OPS)
             and mark is not None and ArmAnnotationInfo(mark).quantized)
@@ -101,12 +102,12 @@ def _joined(graph: torch.fx.Graph) -> list[set[torch.fx.Node]]:
     """Return the sets of nodes, without a quantizer in between, that ExecuTorch makes integer."""
     found, seen = [], set()
     for node in graph.nodes:
-        joined, waiting = set(), [node] if _is_marked(node) and node not in seen else []
+        joined, waiting = set(), [node] if is_marked(node) and node not in seen else []
         while waiting:
             one = waiting.pop()
             if one not in joined:
                 joined.add(one)
-                waiting += [near for near in (*one.all_input_nodes, *one.users) if _is_marked(near)]
+                waiting += [near for near in (*one.all_input_nodes, *one.users) if is_marked(near)]
         seen |= joined
         if joined:
             found.append(joined)
@@ -167,7 +168,8 @@ def check(graph: torch.fx.Graph) -> None:
         if node.op != "call_function":
             continue
         name = getattr(getattr(node.target, "_schema", None), "name", "")
-        has_kernel = name.startswith(("cortex_m::", "quantized_decomposed::"))
+        has_kernel = name.startswith(
+            ("cortex_m::", "quantized_decomposed::", "picotorch::quantized_"))
         takes = not stored.isdisjoint(node.all_input_nodes)
         if takes and not has_kernel and not _moves(node):
             raise fail(NOT_SUPPORTED, f"{name} has no int8 kernel, and its input is int8", "module",

@@ -148,10 +148,11 @@ def _is_float(node: torch.fx.Node) -> bool:
 def _is_cut_off(node: torch.fx.Node, values: "dict[torch.fx.Node, _Values]") -> bool:
     """Return True if an operand of a choice has a range that the result does not need.
 
-    Another operand would lose precision by this range.
+    Another operand would lose precision by this range. A choice between a tensor and numbers has no
+    scale but the ones of the tensor and of the result.
     """
     operands = [one for one in node.all_input_nodes if one in values]
-    if node not in values or not operands:
+    if node not in values or sum(not _is_number(one) for one in operands) < 2:
         return False
     lowest = min(0, *(values[one].lowest for one in operands))
     highest = max(0, *(values[one].highest for one in operands))
@@ -159,13 +160,16 @@ def _is_cut_off(node: torch.fx.Node, values: "dict[torch.fx.Node, _Values]") -> 
         (values[one].width() for one in operands if one.op != "get_attr"), default=math.inf))
 
 
+def _is_number(node: torch.fx.Node) -> bool:
+    return node.op == "get_attr" and bool(node.meta["val"].numel() == 1)
+
+
 def _is_shifted_far(node: torch.fx.Node, values: "dict[torch.fx.Node, _Values]") -> bool:
     """Return True for a sum with a constant that needs a much wider range than the other operand.
 
     What takes the constant, of one element, off again would find little left.
     """
-    constants = [one for one in node.all_input_nodes
-                 if one.op == "get_attr" and one.meta["val"].numel() == 1]
+    constants = [one for one in node.all_input_nodes if _is_number(one)]
     others = [one for one in node.all_input_nodes if one not in constants and one in values]
     return len(constants) == len(others) == 1 and node in values and (
         values[node].width() > _WIDER * values[others[0]].width())

@@ -60,6 +60,7 @@ from .passes import (
     integer_operators,
     linalg_errors,
     masks,
+    name_norms,
     sequences_as_images,
     states,
 )
@@ -113,6 +114,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
     samples = states.with_states(graph, samples, kept)
     graph_edits.fold_constants(graph)
     graph_edits.name_convolutions(graph)
+    name_norms.name(graph)
     canonicalize.replace(graph)
     fold_scales.fold(graph)
     graph_edits.replace_circular_pads(graph)

@@ -158,7 +158,9 @@ def write(results):
         models = {less: {name: rows for name, one in found.items() for is_less, rows in one
                          if is_less == less} for less in (False, True)}
         call = call_of(models[False].values())
-        tables["usual"][core] = table(models[False].values(), call)
+        # Operators that no model has keep their factors
+        tables["usual"][core] = json.loads(PATH.read_text())["usual"][core] | table(
+            models[False].values(), call)
         # All other cores have the same loops with any size of scratch memory
         with_macs = [[row for row in rows if row[2][3]] for rows in models[True].values()]
         tables["less"][core] = {name: factors for name, factors in table(with_macs, call).items()

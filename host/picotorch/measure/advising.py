@@ -60,14 +60,14 @@ _FLOAT_LAYERS = {
     "aten::bmm.out": "give both factors three dims",
     "aten::mul.out": "multiply the weights of the layer before it, once, instead of its output",
     "aten::div.out": "multiply by the reciprocal, or divide the weights of the layer before it",
-    "aten::native_layer_norm.out": "leave it, it has no int8 kernel; BatchNorm costs nothing behind "
-    "a convolution",
+    "aten::native_layer_norm.out": "let it follow a layer that is int8",
+    "aten::native_group_norm.out": "let it follow a layer that is int8",
     "aten::_native_batch_norm_legit_no_training.out": "put it right behind a convolution, where it "
     "costs nothing",
     "aten::mean.dim_out": "use AdaptiveAvgPool2d",
 }
-_ANOTHER_LAYER = ("use an operator that has an int8 kernel: sigmoid, tanh, gelu, hardswish and softmax "
-                  "have one")
+_ANOTHER_LAYER = ("use an operator that has an int8 kernel: functions of one element, normalizations "
+                  "and softmax have one")
 
 
 class _Method(NamedTuple):
@@ -478,8 +478,8 @@ def _touches_io(method: _Method, instruction: Instruction) -> bool:
 
 
 def _is_int8(instruction: Instruction) -> bool:
-    return (instruction.call.startswith("cortex_m::") and not _is_quantizer(instruction)
-            and "quantize_per_tensor" not in instruction.call)
+    return (instruction.call.startswith(("cortex_m::", "picotorch::quantized_"))
+            and not _is_conversion(instruction))
 
 
 def _is_conversion(instruction: Instruction) -> bool:

@@ -42,7 +42,9 @@ _IN_FLOAT = {
     "transpose": "aten::permute_copy.out", "pad": "aten::constant_pad_nd.out",
     "quantized_avg_pool2d": "aten::avg_pool2d.out",
     "quantized_max_pool2d": "aten::max_pool2d_with_indices.out",
-    "maximum": "aten::maximum.out", "minimum": "aten::minimum.out"}
+    "maximum": "aten::maximum.out", "minimum": "aten::minimum.out",
+    "quantized_layer_norm": "aten::native_layer_norm.out",
+    "quantized_group_norm": "aten::native_group_norm.out"}
 # Copies of int8 programs for channels-last images, which float32 lacks; sequences become images, too
 _LAYOUT = ("dim_order_ops::_clone_dim_order.out", "aten::unsqueeze_copy.out",
            "aten::squeeze_copy.dims_out", "aten::squeeze_copy.dim_out")
@@ -150,7 +152,7 @@ def float_operator(call: str) -> str:
     """Return the operator of float32 that computes what an operator does, itself if it has none."""
     family, _, name = call.partition("::")
     name = name.partition(".")[0].removesuffix("_nhwc")
-    return _IN_FLOAT.get(name, call) if family == "cortex_m" else call
+    return _IN_FLOAT.get(name, call) if family in ("cortex_m", "picotorch") else call
 
 
 def _factors(core: str, operator: str, dtype: str, has_less_temp: bool) -> list[float]:

@@ -38,6 +38,7 @@ from executorch.exir.dialects._ops import ops as exir_ops
 from executorch.exir.dialects.edge._ops import EdgeOpOverload
 from executorch.exir.pass_base import ExportPass, PassResult, ProxyValue
 from torch._guards import detect_fake_mode
+from torch.fx.traceback import NodeSource
 from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 from torchao.quantization.pt2e.quantizer import (
     FixedQParamsQuantizationSpec,
@@ -49,7 +50,7 @@ from torchao.quantization.pt2e.quantizer.quantizer import Q_ANNOTATION_KEY
 from picotorch.errors import INVALID_ARGUMENT, fail
 
 from . import aliases, graph_edits, observer_names, observers, refusals
-from .lower_float import Lowered, Quantized, finish, path_of, traced_from, value_name
+from .lower_float import Lowered, Quantized, finish, path_of, source_name, value_name
 from .passes import (
     canonicalize,
     data_movement,
@@ -170,7 +171,7 @@ def _lower(graph: torch.fx.GraphModule, each: Callable[[Iterable[Any]], Iterable
         fuse_recurrent.quantize_weights(converted)
         quantized = _quantization(converted)
         integers = integer_operators.into_operators(converted)
-        edge = to_edge(traced_from(torch.export.export(integers, samples[0], strict=False)),
+        edge = to_edge(_traced_to(integers, samples[0]),
                        compile_config=cortex_m_edge_compile_config())
         manager = CortexMPassManager(edge.exported_program(), _passes(),
                                      CortexMTargetConfig.from_target_string(core))
@@ -181,6 +182,23 @@ def _lower(graph: torch.fx.GraphModule, each: Callable[[Iterable[Any]], Iterable
                          states.into_module(converted, kept))._replace(kept=quantizer.kept)
     refusals.check(lowered)
     return lowered
+
+
+def _traced_to(graph: torch.fx.GraphModule, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
+    """Export a graph, and let the names in it be the ones that later graphs trace their nodes to.
+
+    The names in the exported program differ: torch.export derives them from the operators, some of which
+    are no longer the ones of the float graph.
+    """
+    for node in graph.graph.nodes:
+        node.meta.pop("from_node", None)
+    exported = torch.export.export(graph, arguments, strict=False)
+    results = {(node.args[0].name, node.args[1]): node
+               for node in graph.graph.find_nodes(op="call_function", target=operator.getitem)}
+    for node in exported.graph.find_nodes(op="call_function", target=operator.getitem):
+        # torch.export traces it to the operator with several results
+        node.meta["from_node"] = [NodeSource(results[source_name(node.args[0]), node.args[1]])]
+    return exported
 
 
 def _named(graph: torch.fx.GraphModule, names: Iterable[str]) -> set[torch.fx.Node]:

@@ -18,4 +18,7 @@
 #pragma GCC optimize("O1")
 #endif
 
+// The start of inline assembler for ARMv6-M, which GCC assembles in the old syntax by default.
+#define PT_UNIFIED ".syntax unified\n\t"
+
 #endif

@@ -19,8 +19,7 @@ pt_objects = $(patsubst $(PT_KERNELS_DIR)/%.c,\%/kernels/%.o,$(1))
 pt_module_objects := $(patsubst $(USERMOD_DIR)/%.c,\%/module/%.o,$(wildcard $(USERMOD_DIR)/*.c))
 $(pt_module_objects): CFLAGS += -fno-single-precision-constant $(PT_MODULE_CFLAGS)
 $(call pt_objects,$(PT_KERNELS_C)): CFLAGS += $(PT_KERNELS_CFLAGS) $(PT_SMALL_CFLAGS) \
-	-fno-single-precision-constant -Wno-double-promotion -Wno-float-conversion \
-	$(if $(findstring arm,$(CROSS_COMPILE)),-masm-syntax-unified) $(PT_MODULE_CFLAGS)
+	-fno-single-precision-constant -Wno-double-promotion -Wno-float-conversion $(PT_MODULE_CFLAGS)
 $(call pt_objects,$(PT_FAST_C)): CFLAGS += $(PT_FAST_CFLAGS)
 ifneq ($(PT_OPERATORS),)
 $(call pt_objects,$(PT_KERNELS_DIR)/core/registry/registry.c): CFLAGS += -DPT_OPERATORS='"$(PT_OPERATORS)"'

@@ -285,10 +285,9 @@ def _license() -> str:
 def _board_lines(name: str) -> str:
     """Return the lines of a board in the Makefile."""
     board = load_board(name)
-    unified = ["-masm-syntax-unified"] if board.core == "cortex-m0plus" else []
     code, data = board.flash_of_project(), board.data
     return "\n".join([
-        f"CORE_{name} = {' '.join([*board.cflags, *unified])}",
+        f"CORE_{name} = {' '.join(board.cflags)}",
         f"PLACE_{name} = FLASH={code.address:#x} FLASH_BYTES={code.size:#x} "
         f"RAM={data.address:#x} RAM_BYTES={data.size:#x}",
         f"MACHINE_{name} = {board.emulator.machine}"])

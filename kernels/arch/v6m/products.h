@@ -300,7 +300,7 @@ enum { PT_ERROR = 5 << 14 };
 static __attribute__((noinline)) void pt_multiply_2x1(pt_tile_args *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
     register pt_tile_args *end __asm__("lr") = p + 1;
-    __asm__ volatile(PT_CHANNELS(PT_PRODUCTS(PT_ADD("r8", "r3") PT_ADD("r9", "r5"))
+    __asm__ volatile(PT_UNIFIED PT_CHANNELS(PT_PRODUCTS(PT_ADD("r8", "r3") PT_ADD("r9", "r5"))
                                  PT_FIRST("r2", "r8", "r3") PT_FIRST("r4", "r9", "r5")
                                      PT_STORE("r2, r3, r4, r5", 16),
                                  PT_PARAMETERS)
@@ -314,7 +314,7 @@ static __attribute__((noinline)) void pt_multiply_2x1(pt_tile_args *p, const voi
 static __attribute__((noinline)) void pt_multiply_1x1(pt_tile_args *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
     register pt_tile_args *end __asm__("lr") = p + 1;
-    __asm__ volatile(PT_CHANNELS(PT_PRODUCTS(PT_ADD("r8", "r3")) PT_FIRST("r2", "r8", "r3")
+    __asm__ volatile(PT_UNIFIED PT_CHANNELS(PT_PRODUCTS(PT_ADD("r8", "r3")) PT_FIRST("r2", "r8", "r3")
                                      PT_STORE("r2, r3", 8),
                                  PT_PARAMETERS)
                      : "+r"(w), "+r"(end)
@@ -327,7 +327,7 @@ static __attribute__((noinline)) void pt_multiply_1x1(pt_tile_args *p, const voi
 static __attribute__((noinline)) void pt_multiply_words(pt_tile_args *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
     register pt_tile_args *end __asm__("lr") = p + 1;
-    __asm__ volatile(PT_CHANNELS(PT_WORD_PRODUCTS PT_FIRST("r2", "r8", "r3") PT_STORE("r2, r3", 8),
+    __asm__ volatile(PT_UNIFIED PT_CHANNELS(PT_WORD_PRODUCTS PT_FIRST("r2", "r8", "r3") PT_STORE("r2, r3", 8),
                                  PT_PARAMETERS)
                      : "+r"(w), "+r"(end)
                      :
@@ -339,7 +339,7 @@ static __attribute__((noinline)) void pt_multiply_words(pt_tile_args *p, const v
 static __attribute__((noinline)) void pt_multiply_packed(pt_tile_args *p, const void *weights) {
     register const void *w __asm__("r1") = weights;
     register pt_tile_args *end __asm__("lr") = p + 1;
-    __asm__ volatile(PT_CHANNELS(PT_PACKED_PRODUCTS PT_STORE("r3, r5", 8),
+    __asm__ volatile(PT_UNIFIED PT_CHANNELS(PT_PACKED_PRODUCTS PT_STORE("r3, r5", 8),
                                  PT_PACKED_PARAMETERS)
                      : "+r"(w), "+r"(end)
                      :
@@ -369,19 +369,19 @@ static __attribute__((noinline)) void pt_multiply_packed(pt_tile_args *p, const 
 static inline int32_t pt_sum_weights(const int8_t **weights, int32_t count) {
     const int8_t *end = *weights + count;
     int32_t sum = 0, k = -count, w, min = INT8_MIN;
-    __asm__ volatile("b 2f\n"
-                     "1:\n\t"
-                     ".rept 4\n\t"
-                     "ldrsb %[w], [%[end], %[k]]\n\t"
-                     "cmp %[w], %[min]\n\t"
-                     "beq 3f\n\t"
-                     "adds %[sum], %[sum], %[w]\n\t"
-                     "adds %[k], #1\n\t"
-                     ".endr\n"
-                     "2:\n\t"
-                     "cmp %[k], #0\n\t"
-                     "bne 1b\n"
-                     "3:"
+    __asm__ volatile(PT_UNIFIED "b 2f\n"
+                                "1:\n\t"
+                                ".rept 4\n\t"
+                                "ldrsb %[w], [%[end], %[k]]\n\t"
+                                "cmp %[w], %[min]\n\t"
+                                "beq 3f\n\t"
+                                "adds %[sum], %[sum], %[w]\n\t"
+                                "adds %[k], #1\n\t"
+                                ".endr\n"
+                                "2:\n\t"
+                                "cmp %[k], #0\n\t"
+                                "bne 1b\n"
+                                "3:"
                      : [sum] "+l"(sum), [w] "=&l"(w), [k] "+l"(k)
                      : [end] "l"(end), [min] "h"(min)
                      : "cc", "memory");

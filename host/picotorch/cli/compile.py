@@ -12,6 +12,7 @@ from ..compile import compiling, summary
 from ..host import show
 from ..host.optimize import Optimize
 from ..host.twin import is_ptm
+from ..package.platforms import ALIASES, MAKE, PLATFORMS
 from ..run import running
 from ..run.run_request import RunRequest
 from . import options
@@ -33,6 +34,9 @@ from .drawing import DrawingFile
 @click.option("--c", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
               help="Write a C project with the compiled method instead: sources, Makefile, "
                    "CMakeLists.txt. Several models share one copy of the library.")
+@click.option("--for", "platform", type=Choice([*PLATFORMS, *ALIASES]), metavar="PLATFORM",
+              help="With --c: the build system or environment that the project is for: "
+                   f"{', '.join([*PLATFORMS, *ALIASES])}.  [default: make, with CMake]")
 @click.option("--name", "names", multiple=True, metavar="NAME",
               help="With --c: what the model's functions begin with; repeat it for each model.  "
                    "[default: the name of its file]")
@@ -50,8 +54,9 @@ from .drawing import DrawingFile
 @options.as_json
 def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | None, core: str | None,
                     files: tuple[Path, ...], output: Path | None, folder: Path | None,
-                    names: tuple[str, ...], optimize: Optimize, int8_io: bool, keep_plan: bool,
-                    memory_map: Path | None, page: Path | None, as_json: bool) -> None:
+                    platform: str | None, names: tuple[str, ...], optimize: Optimize, int8_io: bool,
+                    keep_plan: bool, memory_map: Path | None, page: Path | None,
+                    as_json: bool) -> None:
     """Compile MODEL ahead of time to a .ptm file, which runs from flash without a loader.
 
     A .ptm file contains the records that loading the program would write to the pool, the constants,
@@ -71,11 +76,15 @@ def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | No
       picotorch run model.ptm --board mps2-an386
       picotorch compile model.pte --core cortex-m4 --optimize speed --c project
       picotorch compile kws.pte faces.pte --c project
+      picotorch compile kws.pte --chip rp2040 --c kws --for arduino
     """
+    if platform and not folder:
+        raise click.UsageError("--for is for --c.")
     _check_options(models, board, chip, core, output, folder, names, int8_io, keep_plan, page)
     target = load_board(board) if board else chip
-    job = compiling.Job(models, files, output, folder, names, target, core or "cortex-m4", optimize,
-                        int8_io, keep_plan, memory_map)
+    job = compiling.Job(models, files, output, folder,
+                        PLATFORMS[ALIASES.get(platform, platform)] if platform else MAKE, names, target,
+                        core or "cortex-m4", optimize, int8_io, keep_plan, memory_map)
     compiled = compiling.compile_models(
         job, None if as_json else functools.partial(click.echo, nl=False))
     show.report(compiled, as_json, summary.show_text)

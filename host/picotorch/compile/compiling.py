@@ -26,6 +26,7 @@ from ..inspect import memory_map
 from ..measure import fitting
 from ..measure.sizing import unplanned_bytes
 from ..package import c_project, io_names
+from ..package.platforms import MAKE, Platform
 from ..run import running
 from ..run.parity import same_bits
 from . import fit_check, packing, summary
@@ -41,7 +42,7 @@ _GAIN = 0.05  # share of a run's cycles; if the gain is smaller, a C project has
 class Job:
     """The work of picotorch compile: one .ptm file, or a C project with all models.
 
-    With `folder` the job writes a C project, else it writes the only model to `output`, by default the
+    With `folder` the job writes a C project for `platform`, else it writes the only model to `output`, by default the
     model's name with .ptm.
 
     models: .pte files. data: .ptd files. names: of the models in the C project, by default their files'
@@ -53,6 +54,7 @@ class Job:
     data: Sequence[Path] = ()
     output: Path | None = None
     folder: Path | None = None
+    platform: Platform = MAKE
     names: Sequence[str] = ()
     target: Board | Chip | None = None
     core: str = "cortex-m4"
@@ -71,7 +73,7 @@ def compile_models(job: Job, tell: Callable[[str], None] | None = None) -> Compi
     names = list(job.names) or list(map(c_project.name_of, job.models))
     output = job.output or default_output(job.models[0])
     if job.folder:
-        c_project.check(names, job.folder)
+        c_project.check(names, job.folder, job.platform)
     elif not job.output:
         check_output(output)
     core = job.target.core if job.target else job.core
@@ -116,7 +118,7 @@ def _write_project(job: Job, core: str, names: Sequence[str], programs: Sequence
                         temp={method.method: method.after.temp for method in model.methods},
                         io_names=io_names.of_program(program))
         for name, ptm, path, model, program in zip(names, ptms, job.models, models, programs,
-                                                   strict=True)], job.folder).kept
+                                                   strict=True)], job.folder, job.platform).kept
 
 
 class _Compiling:
@@ -141,7 +143,7 @@ class _Compiling:
     def add(self, program: bytes, name: str, steps: Steps) -> Ptm:
         """Compile one more model. Raises Error."""
         model, job, data, notes = program, self.job, self.data, list[str]()
-        pack = job.optimize.pack_weights
+        pack = job.optimize.pack_weights if job.platform.is_arm else "none"
         if not job.keep_plan:
             with steps.step("Planning memory"):
                 program, notes = _plan(model, name, job.int8_io)

@@ -1,8 +1,8 @@
 """Write the files of a C project, but keep the user's changes, see c_project.py.
 
-picotorch/written.sha256 lists the written files in the format of sha256sum. It distinguishes a project
-from any other folder, a file of picotorch's from one of the user's, and an unchanged file from one that
-the user changed.
+written.sha256, in the library's folder, lists the written files in the format of sha256sum. It
+distinguishes a project from any other folder, a file of picotorch's from one of the user's, and an
+unchanged file from one that the user changed.
 """
 
 import errno
@@ -16,18 +16,17 @@ from picotorch.errors import ACCESS_FAILED, fail
 from ..host.files import access_failed
 from ..host.files import write as write_file
 
-LIBRARY = "picotorch"
-LIST = f"{LIBRARY}/written.sha256"
+LIST = "written.sha256"
 _NAMED = 5  # maximum number of files that an error names
 
 
-def check_folder(folder: Path, paths: Iterable[str], own: Collection[str]) -> None:
+def check_folder(folder: Path, library: str, paths: Iterable[str], own: Collection[str]) -> None:
     """Check that files can be written to a folder, before the work on the files starts.
 
     Raises AccessFailed for a folder that cannot be written, and for one with files that write_files
     would replace although picotorch did not write them.
 
-    paths: of files that will be written outside of the library's folder. The library's folder must have
+    library: the path of the library's folder. paths: of files that will be written outside of it. The library's folder must have
     no file of the user's, since its makefiles compile every file there. own: see write_files.
     """
     try:
@@ -36,20 +35,20 @@ def check_folder(folder: Path, paths: Iterable[str], own: Collection[str]) -> No
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         if not os.access(found, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        if found == folder and any(_files_in(folder)) and not (folder / LIST).is_file():
+        if found == folder and any(_files_in(folder)) and not (folder / library / LIST).is_file():
             raise fail(ACCESS_FAILED, "has files that are not picotorch's", str(folder),
                        remedy="name a new folder")
-        _check_users(folder, paths, own)
+        _check_users(folder, library, paths, own)
     except OSError as error:
         raise access_failed(error, folder) from None
 
 
-def _check_users(folder: Path, paths: Iterable[str], own: Collection[str]) -> None:
+def _check_users(folder: Path, library: str, paths: Iterable[str], own: Collection[str]) -> None:
     """Raise AccessFailed for files of the user's that picotorch would replace or remove."""
     paths = {*paths, *map(_beside, own)} - {*own}
     found = {path for path in paths if _exists(folder, path)}
-    found |= {path.relative_to(folder).as_posix() for path in _files_in(folder / LIBRARY)}
-    found -= _listed(folder).keys() | {LIST}
+    found |= {path.relative_to(folder).as_posix() for path in _files_in(folder / library)}
+    found -= _listed(folder, library).keys() | {f"{library}/{LIST}"}
     found |= {path for path in paths | {*own} if (folder / path).is_dir()}
     if found:
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
@@ -74,21 +73,22 @@ def _beside(path: str) -> str:
     return f"{path}.new"
 
 
-def write_files(folder: Path, files: dict[str, str], own: Collection[str]) -> list[str]:
+def write_files(folder: Path, library: str, files: dict[str, str],
+                own: Collection[str]) -> list[str]:
     """Write texts by their paths in the folder, and remove the other files of an earlier call.
 
-    own: files for the user to change. A file that the user changed stays. If picotorch's text for it
+    library: see check_folder. own: files for the user to change. A file that the user changed stays. If picotorch's text for it
     differs from the one that the user changed, the new text is written beside it, as PATH.new. Returns
     the paths of these files, until the user removes PATH.new. Raises AccessFailed, see check_folder.
     """
-    check_folder(folder, [path for path in files if not path.startswith(f"{LIBRARY}/")], own)
+    check_folder(folder, library, [path for path in files if not path.startswith(f"{library}/")], own)
     try:
-        before = _listed(folder)
+        before = _listed(folder, library)
         now = {path: {_sum(text.encode())} for path, text in files.items()}
-        _list(folder, now, before)  # so that an interrupted call leaves only files of picotorch's
-        _remove_others(folder, {*files, *map(_beside, own)}, before)
+        _list(folder, library, now, before)  # so that an interrupted call leaves only files of picotorch's
+        _remove_others(folder, library, {*files, *map(_beside, own)}, before)
         kept = [path for path, text in files.items() if _write(folder, path, text, path in own, before)]
-        _list(folder, now, {_beside(path): now[path] for path in kept})
+        _list(folder, library, now, {_beside(path): now[path] for path in kept})
         return kept
     except OSError as error:
         raise access_failed(error, error.filename or folder) from None
@@ -115,16 +115,17 @@ def _write(folder: Path, path: str, text: str, is_own: bool, before: dict[str, s
     return False
 
 
-def _remove_others(folder: Path, files: set[str], before: dict[str, set[str]]) -> None:
+def _remove_others(folder: Path, library: str, files: set[str],
+                   before: dict[str, set[str]]) -> None:
     """Remove files that were written earlier, except the files of this call.
 
     Models that the user changed stay, too.
     """
     inside = folder.resolve()
-    for path in before.keys() - files - {LIST}:
+    for path in before.keys() - files - {f"{library}/{LIST}"}:
         there = folder / path
         if (there.resolve().is_relative_to(inside) and there.is_file()
-                and (path.startswith(f"{LIBRARY}/") or _sum(there.read_bytes()) in before[path])):
+                and (path.startswith(f"{library}/") or _sum(there.read_bytes()) in before[path])):
             there.unlink()
 
 
@@ -132,9 +133,9 @@ def _sum(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _listed(folder: Path) -> dict[str, set[str]]:
+def _listed(folder: Path, library: str) -> dict[str, set[str]]:
     """Read the list of a folder: checksums by path, several after an interrupted call."""
-    path = folder / LIST
+    path = folder / library / LIST
     lines = path.read_text(errors="replace").splitlines() if path.is_file() else []
     found: dict[str, set[str]] = {}
     for digest, _, name in (line.partition("  ") for line in lines):
@@ -142,8 +143,8 @@ def _listed(folder: Path) -> dict[str, set[str]]:
     return found
 
 
-def _list(folder: Path, *lists: dict[str, set[str]]) -> None:
-    (folder / LIBRARY).mkdir(parents=True, exist_ok=True)
+def _list(folder: Path, library: str, *lists: dict[str, set[str]]) -> None:
+    (folder / library).mkdir(parents=True, exist_ok=True)
     lines = {f"{digest}  {path}\n" for sums in lists for path, digests in sums.items()
              for digest in digests}
-    write_file(folder / LIST, "".join(sorted(lines, key=lambda line: line.split("  ", 1)[::-1])))
+    write_file(folder / library / LIST, "".join(sorted(lines, key=lambda line: line.split("  ", 1)[::-1])))

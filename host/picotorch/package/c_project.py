@@ -9,6 +9,8 @@ The folder builds by itself, and any firmware can include it:
     OUT/picotorch/        the sources that the operators of all models need, in the library's folders
     OUT/main.c            runs the inputs and prints the outputs; target_*.c is what it needs of where
                           it runs
+
+Platforms other than make have these files in the folders that they expect, see platforms.py.
 """
 
 import itertools
@@ -21,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from picotorch import Error, Program
+from picotorch import Error, Program, __version__
 from picotorch.errors import INVALID_ARGUMENT, NOT_FOUND, fail
 from picotorch.method_meta import MethodMeta
 
@@ -33,15 +35,13 @@ from ..host.operators import methods_of, needed_features, needed_operators
 from . import c_files, c_method, c_sample, c_sources
 from .c_method import MARK, CMethod
 from .identifiers import Identifiers, spelled
+from .platforms import LIBRARY, MAKE, TEMPLATES, Platform
 
-_TEMPLATES = Path(__file__).resolve().parent / "c_templates"
 _TARGETS = c_sources.KERNELS.parent / "examples" / "c"
-_TARGET_FILES = ("target.h", "target_host.c", "target_mps2.c", "mps2.ld")
-_OWN = {"main.c", "Makefile", "CMakeLists.txt", "README.md", "LICENSE", *_TARGET_FILES}
-_OF_MAIN = ("main", "say", "line", "used", "put", "put_text", "put_number", "put_elements")
+_OF_MAIN = ("main", "run_models", "say", "line", "used", "put", "put_text", "put_number", "put_elements")
 # Names that no model can have: folders and files of the project, targets of CMake, and headers of C,
 # which a folder of the same name would hide.
-_RESERVED = {c_files.LIBRARY, "build", "main", "makefile", "license", "readme", "cmakelists", "target",
+_RESERVED = {LIBRARY, "src", "examples", "sample", "template", "zephyr", "build", "main", "makefile", "license", "readme", "cmakelists", "target",
              "all", "clean", "install", "test", "help", "package", "assert", "complex", "ctype",
              "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math", "memory",
              "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
@@ -80,14 +80,14 @@ class _Part:
         self.samples = {method.name: _sample(method.meta, (model.inputs or {}).get(method.name))
                         for method in self.methods}
 
-    def files(self, shared_temp: int) -> dict[str, str]:
+    def files(self, platform: Platform, shared_temp: int) -> dict[str, str]:
         name = self.name
         header = c_method.header(name, len(self.ptm), self.methods, self.constants, self.note,
                                  self.identifiers)
         texts = (header, c_method.source(name, self.methods, shared_temp),
                  ptm_source(name, self.ptm),
                  c_sample.data(name, self.methods, self.samples, self.identifiers))
-        return dict(zip(_paths(name), texts, strict=True))
+        return dict(zip(_paths(name, platform), texts, strict=True))
 
 
 def name_of(path: Path) -> str:
@@ -109,11 +109,11 @@ class Written(NamedTuple):
     kept: list[str]
 
 
-def write(models: list[Model], folder: Path) -> Written:
+def write(models: list[Model], folder: Path, platform: Platform = MAKE) -> Written:
     """Write a project with these models.
 
-    A folder that this function wrote before is overwritten, except the user's changes of main.c,
-    targets, Makefile, CMakeLists.txt, README.md and LICENSE. `kept` lists the changed files that do not
+    A folder that this function wrote before is overwritten, except the user's changes of files that
+    belong neither to the library nor to a model. `kept` lists the changed files that do not
     fit these models, see c_files.write_files.
 
     Raises AccessFailed for a folder with other contents, for files of the user's that it would replace,
@@ -121,7 +121,7 @@ def write(models: list[Model], folder: Path) -> Written:
     that two models share, and OperatorMissing.
     """
     folder = Path(folder)
-    check([model.name for model in models], folder)
+    check([model.name for model in models], folder, platform)
     identifiers = Identifiers(*_OF_MAIN)
     for model in models:
         _claim(model.name, identifiers, "{}_ptm", "{}_ptm_bytes")
@@ -130,24 +130,32 @@ def write(models: list[Model], folder: Path) -> Written:
     programs = {part.name: part.program for part in parts}
     operators, features = needed_operators(programs), needed_features(programs)
     shared_temp = max(method.temp for method in methods)
-    files = {path: text for part in parts for path, text in part.files(shared_temp).items()}
-    files |= {**_templates(parts, methods), **_library(operators, features, methods)}
-    kept = c_files.write_files(folder, files, _OWN)
+    files = {path: text for part in parts for path, text in part.files(platform, shared_temp).items()}
+    files |= _library(operators, features, methods, platform)
+    own = _templates(parts, methods, platform, [path for path in files if path.endswith(".c")])
+    kept = c_files.write_files(folder, platform.library, files | own, own.keys())
     return Written(methods, kept)
 
 
-def check(names: list[str], folder: Path) -> None:
+def check(names: list[str], folder: Path, platform: Platform = MAKE) -> None:
     """Check names of models and the folder, before the work on the models starts.
 
     Raises the errors of write().
     """
     check_names(names)
-    c_files.check_folder(folder, [path for name in names for path in _paths(name)], _OWN)
+    c_files.check_folder(folder, platform.library,
+                         [path for name in names for path in _paths(name, platform)],
+                         _own_paths(platform, _program(names)))
 
 
-def _paths(name: str) -> list[str]:
+def _program(names: list[str]) -> str:
+    """Return the name of the project."""
+    return "models" if len(names) > 1 else names[0]
+
+
+def _paths(name: str, platform: Platform) -> list[str]:
     """Return the paths of the files of a model: header, source, .ptm file in C, inputs."""
-    return [f"{name}/{name}{end}" for end in (".h", ".c", "_ptm.c", "_sample.h")]
+    return [f"{platform.root}{name}/{name}{end}" for end in (".h", ".c", "_ptm.c", "_sample.h")]
 
 
 def check_names(names: list[str]) -> None:
@@ -215,13 +223,15 @@ def ptm_source(name: str, ptm: bytes) -> str:
 
 # ---- the library
 
-def _library(operators: list[str], features: Collection[str], methods: list[CMethod]) -> dict[str, str]:
+def _library(operators: list[str], features: Collection[str], methods: list[CMethod],
+             platform: Platform) -> dict[str, str]:
     """Return the texts of the library's files by their paths in the project."""
+    builds = [] if platform.flat else ["kernels.mk", "CMakeLists.txt"]
     files = {path: (c_sources.KERNELS / path).read_text()
-             for path in [*c_sources.needed_files(operators, features), "kernels.mk", "CMakeLists.txt"]}
+             for path in [*c_sources.needed_files(operators, features), *builds]}
     files["core/registry/operators.def"] = operator_file(operators, features)
     files["include/picotorch/config.h"] = _config(methods)
-    return {f"{c_files.LIBRARY}/{path}": text for path, text in files.items()}
+    return {platform.path_of(path): platform.text_of(path, text) for path, text in files.items()}
 
 
 def _config(methods: list[CMethod]) -> str:
@@ -248,29 +258,51 @@ def _config(methods: list[CMethod]) -> str:
 
 # ---- files
 
-def _templates(parts: list[_Part], methods: list[CMethod]) -> dict[str, str]:
+def _own_paths(platform: Platform, program: str) -> list[str]:
+    """Return the paths of the files that belong neither to the library nor to a model."""
+    beside = Path(platform.main).parent
+    paths = [*platform.templates(), platform.main,
+             *((beside / target).as_posix() for target in platform.targets), "LICENSE"]
+    return [path.replace("@PROGRAM@", program) for path in paths]
+
+
+def _templates(parts: list[_Part], methods: list[CMethod], platform: Platform,
+               sources: list[str]) -> dict[str, str]:
     """Return the files that are equal for all models, except for some words."""
+    words = _words(parts, methods, platform, sources)
+    texts = [*platform.templates().values(), (TEMPLATES / "main.c.in").read_text(),
+             *((_TARGETS / target).read_text() for target in platform.targets), _license()]
+    if platform.runs != "main":  # of target.h
+        texts = [text.replace("int main(void);", f"int {platform.runs}(void);") for text in texts]
+    return {path: re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text) for path, text in zip(
+        _own_paths(platform, words["PROGRAM"]), texts, strict=True)}
+
+
+def _words(parts: list[_Part], methods: list[CMethod], platform: Platform,
+           sources: list[str]) -> dict[str, str]:
+    """Return the texts for @WORD@ in templates. Only NOTE has characters that XML or JSON quotes."""
     several = len(parts) > 1
     names = [part.name for part in parts]
-    board = parts[0].board
-    words = {"PROGRAM": "models" if several else parts[0].name, "MARK": MARK,
-             "MODELS": " ".join(names), "BOARD": board.name, "CORE": board.core,
-             "NOTE": " and ".join(quoting.html(part.note) for part in parts),
-             "FOLDERS": ", ".join(f"`{name}/`" for name in names),
-             "SOURCES": ", ".join(f"`{name}/*.c`" for name in names),
-             "HEADERS": " and ".join(f"`{name}/{name}.h`" for name in names),
-             "DECLARE": "declare" if several else "declares",
-             "USE": c_method.use(parts[0].methods), "RAM": c_method.memory_table(methods),
-             "INCLUDES": "\n".join(f'#include "{name}/{name}{end}.h"' for name in names
-                                   for end in ("", "_sample")),
-             "RUNS": c_sample.runs(methods), "RUN": c_sample.calls(methods),
-             "BOARDS": "\n".join(map(_board_lines, board_names()))}
-    files = {path.name.removesuffix(".in"): path.read_text()
-             for path in sorted(_TEMPLATES.iterdir())}
-    files |= {path: (_TARGETS / path).read_text() for path in _TARGET_FILES}
-    files["LICENSE"] = _license()
-    return {path: re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
-            for path, text in files.items()}
+    program, board = _program(names), parts[0].board
+    headers = [f"{name}/{name}.h" for name in names]
+    return {"PROGRAM": program, "MARK": MARK, "VERSION": __version__,
+            "SUMMARY": f"{'Models' if several else 'Model'} {' and '.join(names)}, compiled by picotorch",
+            "MODELS": " ".join(names), "BOARD": board.name, "CORE": board.core, "RUNS": platform.runs,
+            "TEXTS": "make TEXTS=1" if platform == MAKE else "-DPT_WITH_TEXTS",
+            "NOTE": " and ".join(quoting.html(part.note) for part in parts),
+            "FOLDERS": ", ".join(f"`{platform.root}{name}/`" for name in names),
+            "SOURCES": ", ".join(f"`{name}/*.c`" for name in names),
+            "HEADERS": " and ".join(f"`{header}`" for header in headers),
+            "HEADERLINES": "\n".join(f'#include "{header}"' for header in headers),
+            "MODELSOURCES": " ".join(f"{name}/{name}.c {name}/{name}_ptm.c" for name in names),
+            "PACKFILES": "\n".join(f'        <file category="source" name="{path}"/>'
+                                   for path in sorted(sources)),
+            "DECLARE": "declare" if several else "declares",
+            "USE": c_method.use(parts[0].methods), "RAM": c_method.memory_table(methods),
+            "INCLUDES": "\n".join(f'#include "{name}/{name}{end}.h"' for name in names
+                                  for end in ("", "_sample")),
+            "FUNCTIONS": c_sample.runs(methods), "CALLS": c_sample.calls(methods),
+            "BOARDS": "\n".join(map(_board_lines, board_names()))}
 
 
 def _license() -> str:

@@ -1,0 +1,3 @@
+// The models of this library, for a sketch. @MARK@.
+#pragma once
+@HEADERLINES@

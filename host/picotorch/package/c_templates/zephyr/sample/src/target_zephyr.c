@@ -1,0 +1,6 @@
+#include "target.h"
+#include <zephyr/sys/printk.h>
+
+void say(const char *line) {
+    printk("%s\n", line);
+}

@@ -1,0 +1,105 @@
+"""The platforms that a C project can be for: where each looks for sources and headers.
+
+A platform has a folder of templates in c_templates/, with the files of a project by their paths. In
+their texts and paths, @WORD@ stands for what c_project._words returns. The sources of models and of the
+library are equal on all platforms, except for `flat`.
+"""
+
+import fnmatch
+import functools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import c_sources
+
+TEMPLATES = Path(__file__).resolve().parent / "c_templates"
+LIBRARY = "picotorch"
+_INCLUDED = "include/picotorch/"
+_HEADER = re.compile(  # the path of a file of kernels/ in quotes
+    r'"((?:arch|core|cortex_m|extra|portable|quantized)/[\w./]+\.(?:h|inc|def))"')
+
+
+@dataclass(frozen=True)
+class Platform:
+    """A build system, or an environment with its own, and the layout that it expects.
+
+    name: the value of --for, and the name of the folder of templates. root: the folder of the sources.
+    flat: the compiler searches `root` only and has the flags of the user's project. Paths in #include
+    begin with picotorch/ then, and pragmas state the library's flags. main: the path of the program that
+    runs the models; `runs` is the name of its function. targets: files beside it, of examples/c. is_arm:
+    False for other cores, for which weights are not packed.
+    """
+
+    name: str
+    root: str = ""
+    flat: bool = False
+    main: str = "main.c"
+    runs: str = "main"
+    targets: tuple[str, ...] = ("target.h",)
+    is_arm: bool = True
+
+    @property
+    def library(self) -> str:
+        """Return the folder of the library."""
+        return f"{self.root}{LIBRARY}"
+
+    def path_of(self, path: str) -> str:
+        """Return the path in the project of a file of kernels/."""
+        inside = path.removeprefix("include/picotorch/") if self.flat else path
+        return f"{self.library}/{inside}"
+
+    def text_of(self, path: str, text: str) -> str:
+        """Return the text in the project of a file of kernels/."""
+        if not self.flat:
+            return text
+        text = _HEADER.sub(rf'"{LIBRARY}/\1"', text)
+        return _pragmas(path) + text if path.endswith(".c") else text
+
+    def templates(self) -> dict[str, str]:
+        """Return the texts of the platform's templates by their paths."""
+        folder = TEMPLATES / self.name
+        return {path.relative_to(folder).as_posix(): path.read_text()
+                for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+_SKETCH = "examples/@PROGRAM@"
+MAKE = Platform("make", targets=("target.h", "target_host.c", "target_mps2.c", "mps2.ld"))
+PLATFORMS = {one.name: one for one in (
+    MAKE,
+    Platform("arduino", "src/", True, f"{_SKETCH}/main.c", "run_models"),
+    Platform("cmsis-pack", "src/", True, "template/main.c"),
+    Platform("esp-idf", main=f"{_SKETCH}/main/main.c", runs="run_models",
+             is_arm=False),
+    Platform("platformio", "src/", True, f"{_SKETCH}/src/main.c", "run_models"),
+    Platform("zephyr", main="sample/src/main.c"))}
+ALIASES = {"cmake": "make"}  # one project has the files of both
+
+
+def _pragmas(path: str) -> str:
+    """Return lines that state the flags of kernels.mk for a source."""
+    lists = _lists()
+    flags = [flag for flag in lists["PT_KERNELS_CFLAGS"] + lists[
+        "PT_FAST_CFLAGS" if _is_fast(path) else "PT_SMALL_CFLAGS"]]
+    names = ", ".join(f'"{flag.removeprefix("-f").removeprefix("-")}"' for flag in flags)
+    return (f"#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
+            f"#elif defined(__GNUC__)\n#pragma GCC optimize({names})\n#endif\n")
+
+
+def _is_fast(path: str) -> bool:
+    """Return True for a source that is compiled for speed."""
+    lists, parts = _lists(), len(Path(path).parts)
+    return (any(fnmatch.fnmatchcase(path, pattern) and len(Path(pattern).parts) == parts
+                for pattern in lists["PT_FAST"])
+            and not any(path.endswith(f"/{name}") for name in lists["PT_NOT_FAST"]))
+
+
+@functools.cache
+def _lists() -> dict[str, list[str]]:
+    """Return the lists of names and flags that kernels.mk assigns."""
+    found: dict[str, list[str]] = {}
+    for line in (c_sources.KERNELS / "kernels.mk").read_text().splitlines():
+        match = re.fullmatch(r"(PT_\w+) [:+]= (.*)", line)
+        if match:
+            found.setdefault(match[1], []).extend(match[2].split())
+    return found

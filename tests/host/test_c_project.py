@@ -1,10 +1,8 @@
 """Test C projects of models: each builds by itself, and its outputs are the twin's bytes."""
 
 import json
-import os
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +15,18 @@ from picotorch.compile import fit_check
 from picotorch.compile.ptm_writer import compile_ptm
 from picotorch.host.operators import supported_operators
 from picotorch.host.request import Request
-from picotorch.host.tensors import numpy_dtype, to_stored
 from picotorch.host.twin import open_program
 from picotorch.package import c_files, c_project, c_sources
 from picotorch.run import running
 from support import benchmark_store, budgets, fixture_store
+from support.c_projects import (
+    assert_same,
+    expected,
+    first_inputs,
+    model_of,
+    sh,
+    words_of,
+)
 from support.calling import assert_error
 from support.flatbuffer_builder import bool_value, int_value
 from support.programs import call, plan, program, tensor
@@ -35,31 +40,6 @@ PACKING = {"pt_pack_weights", "pt_pack_layer_dsp", "pt_pack_layer_v6m", "pt_pack
 MAX_OF_ANCHOR = 0.75  # of ExecuTorch's flash with the program; ours with packed weights
 MEM = {"memcpy", "memmove", "memset", "memcmp"}
 LIBC = {"malloc", "free", "calloc", "realloc", "printf", "puts", "_sbrk", "strlen", "abort", "exit"}
-
-
-def sh(*command, status=0):
-    inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
-    environment = {key: value for key, value in os.environ.items() if key not in inherited}
-    done = subprocess.run(list(map(str, command)), env=environment, text=True, capture_output=True)
-    assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout + done.stderr  # the emulator prints the board's output to stderr
-
-
-def ptm_of(fixture):
-    return compile_ptm(fixture.pte, fixture.data).data
-
-
-def first_inputs(fixture):
-    """Return the inputs of each method's first run."""
-    found = {}
-    for run in fixture.runs:
-        found.setdefault(run.method, run.inputs)
-    return found
-
-
-def model_of(fixture, name="model"):
-    """Return the model of a fixture, with the inputs of its first runs."""
-    return c_project.Model(name, ptm_of(fixture), first_inputs(fixture))
 
 
 def write(folder, fixture_name, name="model"):
@@ -90,45 +70,6 @@ def built_copy(project, folder, *options):
 
 def said(folder, *options):
     return sh("make", "-s", "-C", folder, "run", *options)
-
-
-def printed(text):
-    """Return the text that main.c prints for each output."""
-    parts = re.split(r"(?m)^(\w+): ", text)
-    return {name: words.strip() for name, words in zip(parts[1::2], parts[2::2], strict=True)}
-
-
-def expected(ptm, fixture, prefix="model"):
-    """Return the text that the twin's outputs have; for numbers, their values."""
-    program, found = open_program(ptm), {}
-    several = len([name for name in program.method_names if name in first_inputs(fixture)]) > 1
-    for method, inputs in first_inputs(fixture).items():
-        meta = program.method_meta(method)
-        outputs = running.run(Request(ptm, fixture.name, inputs, method), running.HOST).outputs
-        for i, value in enumerate(outputs):
-            name = f"{prefix}_{method}_output_{i}" if several else f"{prefix}_output_{i}"
-            found[name] = value if meta.output_tag(i) != 5 else words_of(
-                value, meta.output_tensor_meta(i))
-    return found
-
-
-def words_of(value, info):
-    """Return the elements as they are stored, in hexadecimal digits."""
-    size = numpy_dtype(info).itemsize
-    elements = np.frombuffer(bytes(to_stored(value, info.dim_order())), f"<u{size}")
-    return " ".join(f"{int(element):0{2 * size}x}" for element in elements)
-
-
-def assert_same(text, wanted):
-    got = printed(text)
-    assert got.keys() == wanted.keys()
-    for name, value in wanted.items():
-        if isinstance(value, str):
-            assert " ".join(got[name].split()) == value, name
-        elif value.dtype.kind == "f":
-            assert np.uint64(int(got[name], 16)).view(np.float64) == value, name
-        else:
-            assert int(got[name]) == int(value), name
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -42,8 +42,8 @@ _GAIN = 0.05  # share of a run's cycles; if the gain is smaller, a C project has
 class Job:
     """The work of picotorch compile: one .ptm file, or a C project with all models.
 
-    With `folder` the job writes a C project for `platform`, else it writes the only model to `output`, by default the
-    model's name with .ptm.
+    With `folder` the job writes a C project for `platform`, else it writes the only model to `output`,
+    by default the model's name with .ptm.
 
     models: .pte files. data: .ptd files. names: of the models in the C project, by default their files'
     names. target: the chip or board to fit. core: used without target. optimize, int8_io, keep_plan:

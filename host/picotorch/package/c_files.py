@@ -26,8 +26,8 @@ def check_folder(folder: Path, library: str, paths: Iterable[str], own: Collecti
     Raises AccessFailed for a folder that cannot be written, and for one with files that write_files
     would replace although picotorch did not write them.
 
-    library: the path of the library's folder. paths: of files that will be written outside of it. The library's folder must have
-    no file of the user's, since its makefiles compile every file there. own: see write_files.
+    library: the path of the library's folder. It must have no file of the user's, since its makefiles
+    compile every file there. paths: of files that will be written outside of it. own: see write_files.
     """
     try:
         found = next(path for path in (folder, *folder.absolute().parents) if path.exists())
@@ -77,15 +77,17 @@ def write_files(folder: Path, library: str, files: dict[str, str],
                 own: Collection[str]) -> list[str]:
     """Write texts by their paths in the folder, and remove the other files of an earlier call.
 
-    library: see check_folder. own: files for the user to change. A file that the user changed stays. If picotorch's text for it
-    differs from the one that the user changed, the new text is written beside it, as PATH.new. Returns
-    the paths of these files, until the user removes PATH.new. Raises AccessFailed, see check_folder.
+    library: see check_folder. own: files for the user to change. A file that the user changed stays. If
+    picotorch's text for it differs from the one that the user changed, the new text is written beside
+    it, as PATH.new. Returns the paths of these files, until the user removes PATH.new. Raises
+    AccessFailed, see check_folder.
     """
     check_folder(folder, library, [path for path in files if not path.startswith(f"{library}/")], own)
     try:
         before = _listed(folder, library)
         now = {path: {_sum(text.encode())} for path, text in files.items()}
-        _list(folder, library, now, before)  # so that an interrupted call leaves only files of picotorch's
+        # First, so that an interrupted call leaves only files of picotorch's
+        _list(folder, library, now, before)
         _remove_others(folder, library, {*files, *map(_beside, own)}, before)
         kept = [path for path, text in files.items() if _write(folder, path, text, path in own, before)]
         _list(folder, library, now, {_beside(path): now[path] for path in kept})
@@ -147,4 +149,5 @@ def _list(folder: Path, library: str, *lists: dict[str, set[str]]) -> None:
     (folder / library).mkdir(parents=True, exist_ok=True)
     lines = {f"{digest}  {path}\n" for sums in lists for path, digests in sums.items()
              for digest in digests}
-    write_file(folder / library / LIST, "".join(sorted(lines, key=lambda line: line.split("  ", 1)[::-1])))
+    write_file(folder / library / LIST,
+               "".join(sorted(lines, key=lambda line: line.split("  ", 1)[::-1])))

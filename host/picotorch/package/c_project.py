@@ -38,14 +38,16 @@ from .identifiers import Identifiers, spelled
 from .platforms import LIBRARY, MAKE, TEMPLATES, Platform
 
 _TARGETS = c_sources.KERNELS.parent / "examples" / "c"
-_OF_MAIN = ("main", "run_models", "say", "line", "used", "put", "put_text", "put_number", "put_elements")
+_OF_MAIN = ("main", "run_models", "say", "line", "used", "put", "put_text", "put_number",
+            "put_elements")
 # Names that no model can have: folders and files of the project, targets of CMake, and headers of C,
 # which a folder of the same name would hide.
-_RESERVED = {LIBRARY, "src", "examples", "sample", "template", "zephyr", "build", "main", "makefile", "license", "readme", "cmakelists", "target",
-             "all", "clean", "install", "test", "help", "package", "assert", "complex", "ctype",
-             "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math", "memory",
-             "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string",
-             "strings", "tgmath", "time", "wchar", "wctype"}
+_RESERVED = {LIBRARY, "src", "examples", "sample", "template", "zephyr", "app", "build", "main",
+             "makefile", "license", "readme", "cmakelists", "target", "all", "clean", "install",
+             "test", "help", "package", "assert", "complex", "ctype", "errno", "fenv", "float",
+             "inttypes", "iso646", "limits", "locale", "math", "memory", "setjmp", "signal",
+             "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string", "strings",
+             "tgmath", "time", "wchar", "wctype"}
 _WORDS = 8  # words of the .ptm file in a line
 
 
@@ -286,7 +288,7 @@ def _words(parts: list[_Part], methods: list[CMethod], platform: Platform,
     program, board = _program(names), parts[0].board
     headers = [f"{name}/{name}.h" for name in names]
     return {"PROGRAM": program, "MARK": MARK, "VERSION": __version__,
-            "SUMMARY": f"{'Models' if several else 'Model'} {' and '.join(names)}, compiled by picotorch",
+            "SUMMARY": f"Model{'s' * several} {' and '.join(names)}, compiled by picotorch",
             "MODELS": " ".join(names), "BOARD": board.name, "CORE": board.core, "RUNS": platform.runs,
             "TEXTS": "make TEXTS=1" if platform == MAKE else "-DPT_WITH_TEXTS",
             "NOTE": " and ".join(quoting.html(part.note) for part in parts),

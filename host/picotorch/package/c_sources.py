@@ -15,7 +15,7 @@ from ..host.sources import ROOT
 KERNELS = ROOT / "kernels"
 # Files of the core that read .pte and .ptd files, or that measure.
 _NOT_FOR_PTM = {f"core/{name}.c" for name in (
-    "format/data", "format/program", "format/pte", "format/verify", "load/pte_load",
+    "format/ptd", "format/program", "format/pte", "format/verify", "load/pte_load",
     "load/pte_state", "run/tracer")}
 _PACKING = {"arch/pack/dsp.c", "arch/pack/v6m.c"}  # weights in .ptm files are packed already
 _FEATURES = {name: f"arch/dsp/{name}.c" for name in ("winograd", "pointwise", "im2row")}

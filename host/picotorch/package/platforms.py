@@ -26,9 +26,9 @@ class Platform:
 
     name: the value of --for, and the name of the folder of templates. root: the folder of the sources.
     flat: the compiler searches `root` only and has the flags of the user's project. Paths in #include
-    begin with picotorch/ then, and pragmas state the library's flags. main: the path of the program that
-    runs the models; `runs` is the name of its function. targets: files beside it, of examples/c. is_arm:
-    False for other cores, for which weights are not packed.
+    begin with picotorch/ then, and pragmas state the library's flags. main: the path of the program
+    that runs the models; `runs` is the name of its function. targets: files beside it, of examples/c.
+    is_arm: False for other cores, for which weights are not packed.
     """
 
     name: str

@@ -1,0 +1,11 @@
+#include "Arduino.h"
+
+Stream Serial;
+
+void setup();
+void loop();
+
+int main() {
+    setup();
+    loop();
+}

@@ -1,0 +1,26 @@
+# What ESP-IDF's project.cmake offers to the components of these tests, on this computer: ESP-IDF itself is too large to
+# install. Each folder of EXTRA_COMPONENT_DIRS is a component, and so is main.
+function(idf_component_register)
+  cmake_parse_arguments(PARSE_ARGV 0 component "" "" "SRCS;INCLUDE_DIRS;PRIV_INCLUDE_DIRS;REQUIRES")
+  add_library(${COMPONENT_LIB} STATIC ${component_SRCS})
+  target_include_directories(${COMPONENT_LIB} PUBLIC ${component_INCLUDE_DIRS}
+                                              PRIVATE ${component_PRIV_INCLUDE_DIRS})
+  target_compile_options(${COMPONENT_LIB} PRIVATE -std=gnu17 -Os -Wall -Wextra -Werror)
+endfunction()
+
+macro(project name)
+  _project(${name} C)
+  set(libraries)
+  foreach(component ${EXTRA_COMPONENT_DIRS} main)
+    get_filename_component(folder ${component} ABSOLUTE)
+    get_filename_component(label ${folder} NAME)
+    set(COMPONENT_LIB __idf_${label})
+    add_subdirectory(${folder} esp-idf/${label})
+    list(APPEND libraries ${COMPONENT_LIB})
+  endforeach()
+  list(REMOVE_ITEM libraries __idf_main)
+  target_link_libraries(__idf_main PUBLIC ${libraries})
+  file(WRITE ${CMAKE_BINARY_DIR}/start.c "void app_main(void);\nint main(void) { app_main(); return 0; }\n")
+  add_executable(${name}.elf ${CMAKE_BINARY_DIR}/start.c)
+  target_link_libraries(${name}.elf PRIVATE __idf_main)
+endmacro()

@@ -1,8 +1,8 @@
 // Copy rows of bytes, and planes of elements whose dims lie in another order: parts of tensors
 // (portable/copy.c), permutations (portable/permute.c), padded images (cortex_m/pad.c). Block of
 // rows: 16 bytes with MVE, four words on other cores; on cores without unaligned accesses four
-// halfwords or bytes, by the alignment of all rows. Block of planes: 8 gathered bytes with MVE, 4 x 4
-// bytes with Thumb-2, 4 rows of words. No scratch.
+// halfwords or bytes, by the alignment of all rows. Block of planes: 8 gathered bytes with MVE, 4 x
+// 4 bytes with Thumb-2, 4 rows of words. No scratch.
 #ifndef PT_ARCH_COPY_ROWS_H
 #define PT_ARCH_COPY_ROWS_H
 

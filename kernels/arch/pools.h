@@ -64,7 +64,7 @@ static inline uint32_t pt_round_average(pt_average a, uint32_t sum, uint32_t *re
 #if defined(__ARM_FEATURE_MVE)
 
 enum { PT_AVERAGES = 16, PT_SUMS = 8, PT_MAXIMA = 16 }; // channels at a time
-enum { PT_FEWEST_CHANNELS = 1, PT_HALF_BITS = 2 }; // bits for each channel of halves
+enum { PT_FEWEST_CHANNELS = 1, PT_HALF_BITS = 2 };      // bits for each channel of halves
 
 // Sums n channels from `row` on, of at most 255 taps.
 static inline int16x8_t pt_sum_eight(const pt_taps *t, const int8_t *row, int32_t n) {

@@ -76,8 +76,8 @@ def test_platforms_with_one_include_path_have_the_same_sources(tmp_path):
 def test_one_include_path_and_no_flags_suffice(tmp_path):
     project = tmp_path / "project"
     wanted = write(project, "cmsis-pack", MODELS)
-    sh("gcc", *C_FLAGS, f"-I{project}/src", *sources(project, "cmsis-pack"), project / "template/main.c",
-       TARGETS / "target_host.c", "-o", tmp_path / "out")
+    sh("gcc", *C_FLAGS, f"-I{project}/src", *sources(project, "cmsis-pack"),
+       project / "template/main.c", TARGETS / "target_host.c", "-o", tmp_path / "out")
     assert_same(sh(tmp_path / "out"), wanted)
 
 
@@ -90,7 +90,8 @@ def test_boards_have_the_bytes_of_the_twin(board, tmp_path):
     places = {"FLASH": flash.address, "FLASH_BYTES": flash.size, "RAM": ram.address,
               "RAM_BYTES": ram.size}
     sh("arm-none-eabi-gcc", *known.cflags, "-mthumb", *C_FLAGS, f"-I{project}/src",
-       *sources(project, platform), project / "template/main.c", TARGETS / "target_mps2.c", "-nostartfiles", "-T", TARGETS / "mps2.ld", "-Wl,--gc-sections",
+       *sources(project, platform), project / "template/main.c", TARGETS / "target_mps2.c",
+       "-nostartfiles", "-T", TARGETS / "mps2.ld", "-Wl,--gc-sections",
        *(f"-Wl,--defsym={name}={value:#x}" for name, value in places.items()), "-o", tmp_path / "out")
     assert_same(sh("qemu-system-arm", "-M", known.emulator.machine, "-nographic", "-semihosting",
                    "-kernel", tmp_path / "out"), wanted)

@@ -187,8 +187,8 @@ def _lower(graph: torch.fx.GraphModule, each: Callable[[Iterable[Any]], Iterable
 def _traced_to(graph: torch.fx.GraphModule, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
     """Export a graph, and let the names in it be the ones that later graphs trace their nodes to.
 
-    The names in the exported program differ: torch.export derives them from the operators, some of which
-    are no longer the ones of the float graph.
+    The names in the exported program differ: torch.export derives them from the operators, and some
+    operators are no longer the ones of the float graph.
     """
     for node in graph.graph.nodes:
         node.meta.pop("from_node", None)

@@ -218,6 +218,9 @@ static bool reads_plain(const convolution *x, uint8_t core, const pt_gemm_s8 *la
 
 // Notes for the writer of a .ptm file how all groups use the weights.
 static void note_use(pt_context *c, const convolution *x) {
+    if (!PT_HAS_ANY_CORE) {
+        return; // here, so that a build without optimisation has no call of pt_gemm_s8_use either
+    }
     pt_gemm_s8 layer = layer_of(x);
     layer.channels = x->outputs;
     pt_packed_use use = pt_gemm_s8_use(c->core, &layer, x->in_place);
@@ -241,9 +244,7 @@ static __attribute__((noinline)) bool pack_convolution(pt_context *c, const pt_r
         !(left_out || pt_gemm_s8_scales_fast(&layer))) {
         return false;
     }
-    if (PT_HAS_ANY_CORE) {
-        note_use(c, x);
-    }
+    note_use(c, x);
     layer.channels = x->outputs;
     const uint32_t bytes = pt_gemm_s8_bytes(x->depth, x->outputs), before = c->packed_needed;
     uint8_t *to = pt_request_packed(c, (uint32_t)x->groups * bytes);

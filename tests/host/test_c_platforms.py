@@ -8,7 +8,6 @@ import configparser
 import json
 import re
 import shutil
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -17,14 +16,11 @@ from picotorch.package import c_project
 from picotorch.package.platforms import PLATFORMS
 from support import fixture_store
 from support.c_projects import assert_same, expected, model_of, sh
+from support.platforms import C_FLAGS, EXAMPLE, SHIMS, sources
 
-HERE = Path(__file__).resolve().parent
-SHIMS = HERE / "platforms"
-TARGETS = HERE.parents[1] / "examples/c"
 MODELS = ["int8_ds_cnn", "mlp"]  # int8 and float32
 FLAT = [name for name, platform in PLATFORMS.items() if platform.flat]
 BOARDS = ["mps2-an386", "mps2-an385-m0plus"]
-C_FLAGS = ["-std=gnu11", "-Os", "-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-Werror"]
 CXX_FLAGS = ["-std=gnu++11", "-Os", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Werror"]
 ARDUINO_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,62}")
 
@@ -38,12 +34,6 @@ def write(folder, platform, fixtures=MODELS[:1]):
         wanted |= expected(found[-1].ptm, fixture, found[-1].name)
     c_project.write(found, folder, PLATFORMS[platform])
     return wanted
-
-
-def sources(folder, platform):
-    """Return the C files that the platform compiles without being told: all in its folder."""
-    root = PLATFORMS[platform].root
-    return sorted((folder / root).rglob("*.c"))
 
 
 def sketch(folder, project, platform, main, *options):
@@ -77,7 +67,7 @@ def test_one_include_path_and_no_flags_suffice(tmp_path):
     project = tmp_path / "project"
     wanted = write(project, "cmsis-pack", MODELS)
     sh("gcc", *C_FLAGS, f"-I{project}/src", *sources(project, "cmsis-pack"),
-       project / "template/main.c", TARGETS / "target_host.c", "-o", tmp_path / "out")
+       project / "template/main.c", EXAMPLE / "target_host.c", "-o", tmp_path / "out")
     assert_same(sh(tmp_path / "out"), wanted)
 
 
@@ -90,8 +80,8 @@ def test_boards_have_the_bytes_of_the_twin(board, tmp_path):
     places = {"FLASH": flash.address, "FLASH_BYTES": flash.size, "RAM": ram.address,
               "RAM_BYTES": ram.size}
     sh("arm-none-eabi-gcc", *known.cflags, "-mthumb", *C_FLAGS, f"-I{project}/src",
-       *sources(project, platform), project / "template/main.c", TARGETS / "target_mps2.c",
-       "-nostartfiles", "-T", TARGETS / "mps2.ld", "-Wl,--gc-sections",
+       *sources(project, platform), project / "template/main.c", EXAMPLE / "target_mps2.c",
+       "-nostartfiles", "-T", EXAMPLE / "mps2.ld", "-Wl,--gc-sections",
        *(f"-Wl,--defsym={name}={value:#x}" for name, value in places.items()), "-o", tmp_path / "out")
     assert_same(sh("qemu-system-arm", "-M", known.emulator.machine, "-nographic", "-semihosting",
                    "-kernel", tmp_path / "out"), wanted)

@@ -39,6 +39,7 @@ _COMMANDS = {
     "firmware": ("firmware", "firmware"),
     "flash": ("deploy", "flash"),
     "inspect": ("inspect", "inspect"),
+    "library": ("library", "library"),
     "natmod": ("firmware", "natmod"),
     "parity": ("parity", "parity_command"),
     "profile": ("profile", "profile_command"),

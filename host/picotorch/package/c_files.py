@@ -20,6 +20,11 @@ LIST = "written.sha256"
 _NAMED = 5  # maximum number of files that an error names
 
 
+def pack_lines(sources: Iterable[str]) -> str:
+    """Return the lines of a pack's description that list sources."""
+    return "\n".join(f'        <file category="source" name="{path}"/>' for path in sorted(sources))
+
+
 def check_folder(folder: Path, library: str, paths: Iterable[str], own: Collection[str]) -> None:
     """Check that files can be written to a folder, before the work on the files starts.
 

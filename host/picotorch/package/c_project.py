@@ -17,14 +17,13 @@ import itertools
 import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from picotorch import Error, Program, __version__
-from picotorch.errors import INVALID_ARGUMENT, NOT_FOUND, fail
+from picotorch.errors import INVALID_ARGUMENT, fail
 from picotorch.method_meta import MethodMeta
 
 from ..boards.boards import board_names, load_board
@@ -35,7 +34,8 @@ from ..host.operators import methods_of, needed_features, needed_operators
 from . import c_files, c_method, c_sample, c_sources
 from .c_method import MARK, CMethod
 from .identifiers import Identifiers, spelled
-from .platforms import LIBRARY, MAKE, TEMPLATES, Platform
+from .license import license_text
+from .platforms import LIBRARY, MAKE, PROJECTS, Platform, replace_words
 
 _TARGETS = c_sources.KERNELS.parent / "examples" / "c"
 _OF_MAIN = ("main", "run_models", "say", "line", "used", "put", "put_text", "put_number",
@@ -134,7 +134,8 @@ def write(models: list[Model], folder: Path, platform: Platform = MAKE) -> Writt
     shared_temp = max(method.temp for method in methods)
     files = {path: text for part in parts for path, text in part.files(platform, shared_temp).items()}
     files |= _library(operators, features, methods, platform)
-    own = _templates(parts, methods, platform, [path for path in files if path.endswith(".c")])
+    sources = [path for path in files if path.endswith(".c")]
+    own = replace_words(_texts(platform), _words(parts, methods, platform, sources))
     kept = c_files.write_files(folder, platform.library, files | own, own.keys())
     return Written(methods, kept)
 
@@ -147,7 +148,7 @@ def check(names: list[str], folder: Path, platform: Platform = MAKE) -> None:
     check_names(names)
     c_files.check_folder(folder, platform.library,
                          [path for name in names for path in _paths(name, platform)],
-                         _own_paths(platform, _program(names)))
+                         [path.replace("@PROGRAM@", _program(names)) for path in _texts(platform)])
 
 
 def _program(names: list[str]) -> str:
@@ -260,24 +261,14 @@ def _config(methods: list[CMethod]) -> str:
 
 # ---- files
 
-def _own_paths(platform: Platform, program: str) -> list[str]:
-    """Return the paths of the files that belong neither to the library nor to a model."""
+def _texts(platform: Platform) -> dict[str, str]:
+    """Return the templates of the files that belong neither to the library nor to a model, by path."""
     beside = Path(platform.main).parent
-    paths = [*platform.templates(), platform.main,
-             *((beside / target).as_posix() for target in platform.targets), "LICENSE"]
-    return [path.replace("@PROGRAM@", program) for path in paths]
-
-
-def _templates(parts: list[_Part], methods: list[CMethod], platform: Platform,
-               sources: list[str]) -> dict[str, str]:
-    """Return the files that are equal for all models, except for some words."""
-    words = _words(parts, methods, platform, sources)
-    texts = [*platform.templates().values(), (TEMPLATES / "main.c.in").read_text(),
-             *((_TARGETS / target).read_text() for target in platform.targets), _license()]
-    if platform.runs != "main":  # of target.h
-        texts = [text.replace("int main(void);", f"int {platform.runs}(void);") for text in texts]
-    return {path: re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text) for path, text in zip(
-        _own_paths(platform, words["PROGRAM"]), texts, strict=True)}
+    texts = {**platform.templates(PROJECTS), platform.main: (PROJECTS / "main.c.in").read_text(),
+             **{(beside / target).as_posix(): (_TARGETS / target).read_text()
+                for target in platform.targets}, "LICENSE": license_text()}
+    # of target.h
+    return {path: text.replace("int main(void);", "int @RUNS@(void);") for path, text in texts.items()}
 
 
 def _words(parts: list[_Part], methods: list[CMethod], platform: Platform,
@@ -297,23 +288,13 @@ def _words(parts: list[_Part], methods: list[CMethod], platform: Platform,
             "HEADERS": " and ".join(f"`{header}`" for header in headers),
             "HEADERLINES": "\n".join(f'#include "{header}"' for header in headers),
             "MODELSOURCES": " ".join(f"{name}/{name}.c {name}/{name}_ptm.c" for name in names),
-            "PACKFILES": "\n".join(f'        <file category="source" name="{path}"/>'
-                                   for path in sorted(sources)),
+            "PACKFILES": c_files.pack_lines(sources),
             "DECLARE": "declare" if several else "declares",
             "USE": c_method.use(parts[0].methods), "RAM": c_method.memory_table(methods),
             "INCLUDES": "\n".join(f'#include "{name}/{name}{end}.h"' for name in names
                                   for end in ("", "_sample")),
             "FUNCTIONS": c_sample.runs(methods), "CALLS": c_sample.calls(methods),
             "BOARDS": "\n".join(map(_board_lines, board_names()))}
-
-
-def _license() -> str:
-    """Read the license of the library from the installed package. Raise NotFound if it is missing."""
-    text = metadata.distribution("picotorch").read_text("licenses/LICENSE")
-    if text is None:
-        raise fail(NOT_FOUND, "is not in the installed package", "licenses/LICENSE",
-                   remedy="install picotorch again")
-    return text
 
 
 def _board_lines(name: str) -> str:

@@ -31,19 +31,29 @@ _PROTOTYPE = re.compile(r"(?m)^(?!static|typedef|#)\w[\w *]*\([^{};]*\);")
 _PASTED = re.compile(r"\w+(?:##\w+)+")
 
 
-def needed_files(operators: list[str], features: Collection[str] = tuple(FEATURES)) -> list[str]:
-    """Return the files of kernels/ for .ptm files with these operators and features, sorted.
+def all_files() -> list[str]:
+    """Return the sources and headers of kernels/, sorted."""
+    return sorted(path.relative_to(KERNELS).as_posix() for path in KERNELS.rglob("*")
+                  if path.suffix in (".c", ".h", ".inc", ".def"))
 
-    Headers are included.
+
+def needed_files(operators: list[str], features: Collection[str] = tuple(FEATURES),
+                 runs_programs: bool = False) -> list[str]:
+    """Return the files of kernels/ with these operators and features, sorted.
+
+    Headers are included. runs_programs: for .pte files, too, and not only for .ptm files.
     """
     supported = supported_operators()
-    found = {path for path in _sources() if path.startswith("core/")} - _NOT_FOR_PTM
-    left_out = _PACKING | {path for name, path in _FEATURES.items() if name not in features}
+    found = {path for path in _sources() if path.startswith("core/")}
+    left_out = {path for name, path in _FEATURES.items() if name not in features}
+    if not runs_programs:
+        found, left_out = found - _NOT_FOR_PTM, left_out | _PACKING
     symbols = {supported[name].symbol for name in operators}
     for name in features:
         symbols |= {feature_kernels()[name].get(symbol, symbol) for symbol in symbols}
     new = {_kernel_file(symbol) for symbol in symbols}
     new |= _definitions()[_FLOAT64] if "float64" in features else set()
+    new = new.union(*map(needed_by, found)) - left_out
     while new:
         found |= new
         new = set().union(*map(needed_by, new)) - found - left_out

@@ -1,19 +1,21 @@
 """The platforms that a C project can be for: where each looks for sources and headers.
 
-A platform has a folder of templates in c_templates/, with the files of a project by their paths. In
-their texts and paths, @WORD@ stands for what c_project._words returns. The sources of models and of the
-library are equal on all platforms, except for `flat`.
+A platform has two folders of templates in c_templates/, for projects with models and for the library
+alone: files by their paths. In their texts and paths, @WORD@ stands for what the writer of the project
+has for it. The sources of models and of the library are equal on all platforms, except for `flat`.
 """
 
 import fnmatch
 import functools
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import c_sources
 
-TEMPLATES = Path(__file__).resolve().parent / "c_templates"
+_TEMPLATES = Path(__file__).resolve().parent / "c_templates"
+PROJECTS, LIBRARIES = _TEMPLATES / "project", _TEMPLATES / "library"
 LIBRARY = "picotorch"
 _INCLUDED = "include/picotorch/"
 _HEADER = re.compile(  # the path of a file of kernels/ in quotes
@@ -46,7 +48,7 @@ class Platform:
 
     def path_of(self, path: str) -> str:
         """Return the path in the project of a file of kernels/."""
-        inside = path.removeprefix("include/picotorch/") if self.flat else path
+        inside = path.removeprefix(_INCLUDED) if self.flat else path
         return f"{self.library}/{inside}"
 
     def text_of(self, path: str, text: str) -> str:
@@ -56,9 +58,9 @@ class Platform:
         text = _HEADER.sub(rf'"{LIBRARY}/\1"', text)
         return _pragmas(path) + text if path.endswith(".c") else text
 
-    def templates(self) -> dict[str, str]:
-        """Return the texts of the platform's templates by their paths."""
-        folder = TEMPLATES / self.name
+    def templates(self, kind: Path) -> dict[str, str]:
+        """Return the texts of the platform's templates by their paths. kind: PROJECTS or LIBRARIES."""
+        folder = kind / self.name
         return {path.relative_to(folder).as_posix(): path.read_text()
                 for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -76,13 +78,22 @@ PLATFORMS = {one.name: one for one in (
 ALIASES = {"cmake": "make"}  # one project has the files of both
 
 
+def replace_words(texts: Mapping[str, str], words: Mapping[str, str]) -> dict[str, str]:
+    """Replace @WORD@ in templates and in their paths."""
+    return {_replaced(path, words): _replaced(text, words) for path, text in texts.items()}
+
+
+def _replaced(text: str, words: Mapping[str, str]) -> str:
+    return re.sub(r"@([A-Z]+)@", lambda match: words[match[1]], text)
+
+
 def _pragmas(path: str) -> str:
     """Return lines that state the flags of kernels.mk for a source."""
     lists = _lists()
-    flags = [flag for flag in lists["PT_KERNELS_CFLAGS"] + lists[
-        "PT_FAST_CFLAGS" if _is_fast(path) else "PT_SMALL_CFLAGS"]]
+    flags = lists["PT_KERNELS_CFLAGS"] + lists[
+        "PT_FAST_CFLAGS" if _is_fast(path) else "PT_SMALL_CFLAGS"]
     names = ", ".join(f'"{flag.removeprefix("-f").removeprefix("-")}"' for flag in flags)
-    return (f"#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
+    return ("#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
             f"#elif defined(__GNUC__)\n#pragma GCC optimize({names})\n#endif\n")
 
 

@@ -2,6 +2,11 @@
 # install. Each folder of EXTRA_COMPONENT_DIRS is a component, and so is main.
 function(idf_component_register)
   cmake_parse_arguments(PARSE_ARGV 0 component "" "" "SRCS;INCLUDE_DIRS;PRIV_INCLUDE_DIRS;REQUIRES")
+  if(NOT component_SRCS)
+    add_library(${COMPONENT_LIB} INTERFACE)
+    target_include_directories(${COMPONENT_LIB} INTERFACE ${component_INCLUDE_DIRS})
+    return()
+  endif()
   add_library(${COMPONENT_LIB} STATIC ${component_SRCS})
   target_include_directories(${COMPONENT_LIB} PUBLIC ${component_INCLUDE_DIRS}
                                               PRIVATE ${component_PRIV_INCLUDE_DIRS})

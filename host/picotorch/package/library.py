@@ -1,0 +1,49 @@
+"""Write the library for a platform, without a model: picotorch library."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from picotorch import Program, __version__
+
+from ..firmware.selective import operator_file
+from ..host import quoting
+from ..host.operators import needed_features, needed_operators
+from . import c_files, c_sources
+from .license import license_text
+from .platforms import LIBRARIES, Platform, replace_words
+
+MARK = "Written by picotorch library"
+
+
+def write(folder: Path, platform: Platform, programs: Mapping[str, Program]) -> list[str]:
+    """Write the library with the kernels that programs need, or with all if there are none.
+
+    programs: by the names of their files. Returns the changed files that were kept, see
+    c_files.write_files. Raises AccessFailed, and OperatorMissing.
+    """
+    files = {platform.path_of(path): platform.text_of(path, text)
+             for path, text in _sources(dict(programs), platform).items()}
+    sources = sorted(path for path in files if path.endswith(".c"))
+    words = {"MARK": MARK, "VERSION": __version__, "PACKFILES": c_files.pack_lines(sources),
+             "KERNELS": _kernels(list(programs))}
+    own = replace_words(platform.templates(LIBRARIES) | {"LICENSE": license_text()}, words)
+    return c_files.write_files(folder, platform.library, files | own, own.keys())
+
+
+def _kernels(names: list[str]) -> str:
+    """Return what a page says of the kernels."""
+    listed = " and ".join(re.sub(r"\s+", " ", quoting.html(name)) for name in names)
+    return f"the kernels that {listed} need{'' if len(names) > 1 else 's'}" if names else "all kernels"
+
+
+def _sources(programs: dict[str, Program], platform: Platform) -> dict[str, str]:
+    """Return the texts of files by their paths in kernels/."""
+    builds = [] if platform.flat else ["kernels.mk", "CMakeLists.txt"]
+    if not programs:
+        paths = c_sources.all_files()
+        return {path: (c_sources.KERNELS / path).read_text() for path in [*paths, *builds]}
+    operators, features = needed_operators(programs), needed_features(programs)
+    paths = c_sources.needed_files(operators, features, runs_programs=True)
+    files = {path: (c_sources.KERNELS / path).read_text() for path in [*paths, *builds]}
+    return files | {"core/registry/operators.def": operator_file(operators, features)}

@@ -187,6 +187,18 @@ def test_a_folder_for_another_platform_is_rejected_or_replaced(platform, tmp_pat
         assert not (tmp_path / "project/Makefile").exists()
 
 
+@pytest.mark.parametrize("platform, name", [("arduino", "examples"), ("arduino", "src"),
+                                            ("zephyr", "sample"), ("zephyr", "zephyr"), ("zephyr", "app")])
+def test_a_model_has_the_name_of_a_folder_of_the_platform(platform, name, tmp_path):
+    model = model_of(fixture_store.load("mlp"), name)
+    c_project.write([model], tmp_path / "project", PLATFORMS[platform])
+    if platform == "zephyr":
+        sh("cmake", "-S", tmp_path / "project/sample", "-B", tmp_path / "build",
+           f"-DZephyr_DIR={SHIMS}/zephyr")
+        sh("cmake", "--build", tmp_path / "build", "-j2")
+        assert sh(tmp_path / "build/app").startswith(f"{name}_output_0: ")
+
+
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_names_of_files_are_no_text_of_another_language(platform, tmp_path):
     """The name of a model's file stands in comments and pages only."""

@@ -16,7 +16,7 @@ from picotorch.compile.ptm_writer import compile_ptm
 from picotorch.host.operators import supported_operators
 from picotorch.host.request import Request
 from picotorch.host.twin import open_program
-from picotorch.package import c_files, c_project, c_sources
+from picotorch.package import c_files, c_project, c_sources, license
 from picotorch.run import running
 from support import benchmark_store, budgets, fixture_store
 from support.c_projects import (
@@ -746,7 +746,7 @@ def test_a_folder_of_something_else_is_rejected(tmp_path):
 
 
 def test_a_package_without_its_license_is_rejected(monkeypatch, tmp_path):
-    monkeypatch.setattr(c_project.metadata.PathDistribution, "read_text", lambda self, name: None)
+    monkeypatch.setattr(license.metadata.PathDistribution, "read_text", lambda self, name: None)
     with pytest.raises(Error, match="licenses/LICENSE: is not in the installed package; install"):
         write(tmp_path, "mlp")
 

@@ -170,8 +170,8 @@ def test_a_common_layer_computes_with_integers(name):
     torch.manual_seed(1)
     program = exported(*CASES[name]())
     assert float_operators(program) == []
-    for layer in program.report["layers"]:
-        assert layer["sqnr"] > layer["fake_sqnr"] - BELOW_FAKE, layer
+    for layer in program.report.layers:
+        assert layer.sqnr > layer.fake_sqnr - BELOW_FAKE, layer
     assert program.verdict in ("good", "rough")
 
 

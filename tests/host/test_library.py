@@ -65,7 +65,8 @@ def test_platforms_with_one_include_path_have_the_same_sources(tmp_path):
 def test_a_cmake_project_includes_it(wanted, tmp_path):
     write(tmp_path / "library", "make")
     (tmp_path / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.14)\nproject(app C ASM)\nadd_subdirectory(library/picotorch)\n"
+        "cmake_minimum_required(VERSION 3.14)\nproject(app C ASM)\n"
+        "add_subdirectory(library/picotorch)\n"
         f"add_executable(app {' '.join(map(str, MAIN))})\n"
         f"target_compile_definitions(app PRIVATE MODEL=\"{PROGRAM}\")\n"
         "target_link_libraries(app picotorch::picotorch)\n")

@@ -27,7 +27,7 @@ RIGHT = {
     "boards": [], "compile": [MODEL, "--output", "{}/right.ptm"], "completion": ["bash"],
     "examples": [],
     "export": [MODEL, "--output", "{}/right.pte"], "repl": [], "selftest": [],
-    "report": [MODEL, "--output", "{}/right.html"],
+    "library": [MODEL, "--output", "{}/right"], "report": [MODEL, "--output", "{}/right.html"],
     "flash": ["{}/right.uf2", "--board", "RPI_PICO", "--dry-run"],
 }
 ONLY_A_MODEL = [MODEL]  # arguments of the other commands
@@ -77,7 +77,7 @@ def calls_of(name):
         yield [name], ["MODEL", "MISSING", "Missing argument"]
     yield [name, *right, "--nix"], ["--nix"]
     yield [name, *right, "--jsno"], ["--jsno"]
-    if name not in ("firmware", "natmod", "examples", "report"):
+    if name not in ("firmware", "natmod", "examples", "library", "report"):
         yield [name, *right, "one", "two", "three"], ["three"]
     for option in found.params:
         if option.param_type_name != "option" or option.name == "help":

@@ -42,12 +42,11 @@ _OF_MAIN = ("main", "run_models", "say", "line", "used", "put", "put_text", "put
             "put_elements")
 # Names that no model can have: folders and files of the project, targets of CMake, and headers of C,
 # which a folder of the same name would hide.
-_RESERVED = {LIBRARY, "src", "examples", "sample", "template", "zephyr", "app", "build", "main",
-             "makefile", "license", "readme", "cmakelists", "target", "all", "clean", "install",
-             "test", "help", "package", "assert", "complex", "ctype", "errno", "fenv", "float",
-             "inttypes", "iso646", "limits", "locale", "math", "memory", "setjmp", "signal",
-             "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string", "strings",
-             "tgmath", "time", "wchar", "wctype"}
+_RESERVED = {LIBRARY, "build", "main", "makefile", "license", "readme", "cmakelists", "target",
+             "all", "clean", "install", "test", "help", "package", "assert", "complex", "ctype",
+             "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math", "memory",
+             "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib",
+             "string", "strings", "tgmath", "time", "wchar", "wctype"}
 _WORDS = 8  # words of the .ptm file in a line
 
 

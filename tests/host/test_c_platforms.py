@@ -187,8 +187,9 @@ def test_a_folder_for_another_platform_is_rejected_or_replaced(platform, tmp_pat
         assert not (tmp_path / "project/Makefile").exists()
 
 
-@pytest.mark.parametrize("platform, name", [("arduino", "examples"), ("arduino", "src"),
-                                            ("zephyr", "sample"), ("zephyr", "zephyr"), ("zephyr", "app")])
+@pytest.mark.parametrize("platform, name", [
+    ("arduino", "examples"), ("arduino", "src"), ("zephyr", "sample"), ("zephyr", "zephyr"),
+    ("zephyr", "app")])
 def test_a_model_has_the_name_of_a_folder_of_the_platform(platform, name, tmp_path):
     model = model_of(fixture_store.load("mlp"), name)
     c_project.write([model], tmp_path / "project", PLATFORMS[platform])

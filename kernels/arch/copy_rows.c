@@ -256,7 +256,7 @@ static int32_t copy_bytes(const pt_plane *p, uint8_t *out, const uint8_t *in) {
                          "vstrb.16 q0, [%[to]], #8\n\t"
                          "letp lr, 1b\n"
                          "2:"
-                         : [from] "+r"(from), [to] "+r"(to)
+                         : [from] "+r"(from), [to] "+l"(to)
                          : [n] "r"(p->columns), [steps] "r"(8 * step), [offsets] "w"(offsets)
                          : "lr", "q0", "memory");
     }

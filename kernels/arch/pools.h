@@ -488,7 +488,7 @@ static inline int32_t pt_max_taps(const pt_taps *t, int32_t o, int32_t n, int8_t
 #endif
 #endif
 
-#if !(__ARM_FEATURE_MVE & 2)
+#if !defined(__ARM_FEATURE_MVE) || !(__ARM_FEATURE_MVE & 2)
 
 enum { PT_SETTLES_HALVES = 0 }; // the ISA has no loop
 

@@ -176,7 +176,7 @@ static int8_t average_of(pooling *p, const pt_taps *t, const int8_t *in, uint32_
     const uint32_t doubled = 2 * sum + n, result = doubled / (2 * n);
     const uint32_t above = doubled - result * 2 * n, bound = bound_of(n);
     if (above <= bound || 2 * n - above <= bound) {
-        return average_as_reference(p, t, in);
+        return pooling_s8_goes_on(p, (int32_t)n) ? average_as_reference(p, t, in) : 0;
     }
     return (int8_t)((int32_t)result - 128);
 }

@@ -213,6 +213,41 @@ def test_names_of_files_are_no_text_of_another_language(platform, tmp_path):
             assert "touch x" not in path.read_text(), path
 
 
+@pytest.mark.parametrize("core, board, is_right", [
+    ("cortex-m4", "mps2-an386", True), ("cortex-m4", "mps2-an385-m0plus", False),
+    ("cortex-m4", "mps3-an547", False), ("cortex-m0plus", "mps2-an385", False)])
+def test_weights_packed_for_another_core_are_an_error_of_the_compiler(core, board, is_right, call,
+                                                                      tmp_path):
+    model = fixture_store.load("int8_io_ds_cnn").path
+    assert call("compile", model, "--core", core, "--optimize", "speed", "--name", "model", "--c",
+                tmp_path / "out", "--for", "arduino")[0] == 0
+    text = sh("arm-none-eabi-gcc", *load_board(board).cflags, "-mthumb", *C_FLAGS, "-fsyntax-only",
+              f"-I{tmp_path}/out/src", tmp_path / "out/src/model/model.c", status=0 if is_right else 1)
+    assert is_right or f"the weights are packed for {core}: compile for it" in text
+
+
+def test_a_project_without_a_core_has_no_packed_weights(call, tmp_path):
+    model = fixture_store.load("int8_io_ds_cnn").path
+    assert call("compile", model, "--c", tmp_path / "out", "--for", "arduino")[0] == 0
+    assert "are packed for" not in (tmp_path / "out/src/picotorch/config.h").read_text()
+    assert "runs on any core" in (tmp_path / "out/README.md").read_text().replace("\n", " ")
+    status, _, error = call("compile", model, "--optimize", "speed", "--c", tmp_path / "two", "--for",
+                            "arduino")
+    assert status == 2 and "packs weights for one core" in error
+    status, _, error = call("compile", model, "--core", "cortex-m4", "--c", tmp_path / "two", "--for",
+                            "esp-idf")
+    assert status == 2 and "leave out --board, --chip and --core" in error
+
+
+@pytest.mark.parametrize("flags", [["-ffast-math"], ["-O0"], ["-O3", "-ffp-contract=fast"]])
+def test_flags_of_a_users_project_change_no_byte(flags, tmp_path):
+    project = tmp_path / "project"
+    wanted = write(project, "cmsis-pack", ["attention", "layer_norm"])
+    sh("gcc", *C_FLAGS, *flags, f"-I{project}/src", *sources(project, "cmsis-pack"),
+       project / "template/main.c", EXAMPLE / "target_host.c", "-o", tmp_path / "out")
+    assert_same(sh(tmp_path / "out"), wanted)
+
+
 def test_the_command_writes_a_project_for_a_platform(call, tmp_path):
     model = tmp_path / "mlp.pte"
     model.write_bytes(fixture_store.load("mlp").pte)

@@ -135,6 +135,14 @@ def test_the_command_reports_its_folder(call, tmp_path):
     assert os.path.getsize(tmp_path / "out/library.json") > 0
 
 
+def test_a_folder_with_a_project_of_models_is_rejected(call, tmp_path):
+    assert call("compile", PROGRAM, "--name", "kws", "--for", "arduino", "--c",
+                tmp_path / "out")[0] == 0
+    with pytest.raises(Error, match=r"has a project with models.*name another folder"):
+        write(tmp_path / "out", "arduino")
+    assert (tmp_path / "out/src/kws/kws.c").is_file()
+
+
 def test_a_folder_with_other_files_is_rejected(tmp_path):
     (tmp_path / "mine.c").write_text("int x;\n")
     with pytest.raises(Error, match=r"has files that are not picotorch's.*name a new folder"):

@@ -1,5 +1,6 @@
 """Define picotorch compile, which writes compiled methods and C projects."""
 
+import dataclasses
 import functools
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from ..compile import compiling, summary
 from ..host import show
 from ..host.optimize import Optimize
 from ..host.twin import is_ptm
-from ..package.platforms import ALIASES, MAKE, PLATFORMS
+from ..package.platforms import ALIASES, MAKE, PLATFORMS, Platform
 from ..run import running
 from ..run.run_request import RunRequest
 from . import options
@@ -80,11 +81,12 @@ def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | No
     """
     if platform and not folder:
         raise click.UsageError("--for is for --c.")
+    place = PLATFORMS[ALIASES.get(platform, platform)] if platform else MAKE
+    optimize = _optimize_for(place, board or chip or core, optimize)
     _check_options(models, board, chip, core, output, folder, names, int8_io, keep_plan, page)
     target = load_board(board) if board else chip
-    job = compiling.Job(models, files, output, folder,
-                        PLATFORMS[ALIASES.get(platform, platform)] if platform else MAKE, names, target,
-                        core or "cortex-m4", optimize, int8_io, keep_plan, memory_map)
+    job = compiling.Job(models, files, output, folder, place, names, target, core or "cortex-m4",
+                        optimize, int8_io, keep_plan, memory_map)
     compiled = compiling.compile_models(
         job, None if as_json else functools.partial(click.echo, nl=False))
     show.report(compiled, as_json, summary.show_text)
@@ -95,6 +97,24 @@ def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | No
             show.wrote(path)
     if not compiled.has_room:
         sys.exit(1)
+
+
+def _optimize_for(platform: Platform, core: object, optimize: Optimize) -> Optimize:
+    """Return what to optimize in a project for a platform. Raises UsageError.
+
+    Packed weights run on one core, so only a project for a named core has them, or one with make, which
+    states its core. core: the board, chip or core that was named.
+    """
+    if not platform.is_arm and core:
+        raise click.UsageError(f"--for {platform.name} is for cores without packed weights: leave out "
+                               "--board, --chip and --core.")
+    if platform == MAKE or core:
+        return optimize
+    if optimize.pack_weights == "all":
+        raise click.UsageError("--optimize speed packs weights for one core: name it by --core, --chip "
+                               "or --board.")
+    return dataclasses.replace(optimize, pack_weights="none",
+                               scratch=optimize.scratch if platform.is_arm else "min")
 
 
 def _write_page(page: Path, model: Path, compiled: Path, files: tuple[Path, ...], chip: Chip | None,

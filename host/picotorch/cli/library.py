@@ -39,7 +39,7 @@ def library(models: tuple[Path, ...], folder: Path, platform: str, as_json: bool
     programs = {}
     for model in models:
         with about(model):
-            programs[str(model)] = open_program(running.read_program(model))
+            programs[model.name] = open_program(running.read_program(model))
     kept = writing.write(folder, PLATFORMS[ALIASES.get(platform, platform)], programs)
     show.report(WrittenFile(folder), as_json, lambda found: show.wrote(folder))
     if not as_json:

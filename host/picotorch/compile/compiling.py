@@ -114,11 +114,17 @@ def _write_project(job: Job, core: str, names: Sequence[str], programs: Sequence
     assert job.folder is not None
     board = job.target.name if isinstance(job.target, Board) else fitting.board_with(core).name
     return c_project.write([
-        c_project.Model(name, ptm.data, note=f"{path.name} for {core}", board=board,
+        c_project.Model(name, ptm.data, note=_note(job, path, ptm, core), board=board,
                         temp={method.method: method.after.temp for method in model.methods},
                         io_names=io_names.of_program(program))
         for name, ptm, path, model, program in zip(names, ptms, job.models, models, programs,
                                                    strict=True)], job.folder, job.platform).kept
+
+
+def _note(job: Job, path: Path, ptm: Ptm, core: str) -> str:
+    """Return the title of a model: its file, and the core if it is for one only."""
+    is_for_core = job.platform == MAKE or twin.has_packed(ptm.data, core)
+    return f"{path.name} for {core}" if is_for_core else path.name
 
 
 class _Compiling:
@@ -143,7 +149,7 @@ class _Compiling:
     def add(self, program: bytes, name: str, steps: Steps) -> Ptm:
         """Compile one more model. Raises Error."""
         model, job, data, notes = program, self.job, self.data, list[str]()
-        pack = job.optimize.pack_weights if job.platform.is_arm else "none"
+        pack = job.optimize.pack_weights
         if not job.keep_plan:
             with steps.step("Planning memory"):
                 program, notes = _plan(model, name, job.int8_io)

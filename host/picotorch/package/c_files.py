@@ -78,6 +78,11 @@ def _beside(path: str) -> str:
     return f"{path}.new"
 
 
+def written_files(folder: Path, library: str) -> set[str]:
+    """Return the paths of the files that an earlier call wrote."""
+    return {*_listed(folder, library)}
+
+
 def write_files(folder: Path, library: str, files: dict[str, str],
                 own: Collection[str]) -> list[str]:
     """Write texts by their paths in the folder, and remove the other files of an earlier call.

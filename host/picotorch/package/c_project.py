@@ -40,14 +40,20 @@ from .platforms import LIBRARY, MAKE, PROJECTS, Platform, replace_words
 _TARGETS = c_sources.KERNELS.parent / "examples" / "c"
 _OF_MAIN = ("main", "run_models", "say", "line", "used", "put", "put_text", "put_number",
             "put_elements")
-# Names that no model can have: folders and files of the project, targets of CMake, and headers of C,
-# which a folder of the same name would hide.
+# Names that no model can have: folders and files of the project, targets of CMake, devices of Windows,
+# and headers of C, POSIX and Arduino, which a folder or a header of the same name would hide.
 _RESERVED = {LIBRARY, "build", "main", "makefile", "license", "readme", "cmakelists", "target",
              "all", "clean", "install", "test", "help", "package", "assert", "complex", "ctype",
              "errno", "fenv", "float", "inttypes", "iso646", "limits", "locale", "math", "memory",
              "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint", "stdio", "stdlib",
-             "string", "strings", "tgmath", "time", "wchar", "wctype"}
+             "string", "strings", "tgmath", "time", "wchar", "wctype", "stdatomic", "threads",
+             "uchar", "stdalign", "stdnoreturn", "unistd", "new", "arduino", "wire", "con", "nul",
+             "prn", "aux"}
 _WORDS = 8  # words of the .ptm file in a line
+# The conditions under which the loops of a core that reads packed weights are compiled
+_DSP = "defined(__ARM_FEATURE_DSP) && !defined(__ARM_FEATURE_MVE)"
+_LOOPS = {"cortex-m0plus": "defined(__ARM_ARCH_6M__)", "cortex-m4": _DSP, "cortex-m7": _DSP,
+          "cortex-m33": _DSP}
 
 
 @dataclass
@@ -132,7 +138,7 @@ def write(models: list[Model], folder: Path, platform: Platform = MAKE) -> Writt
     operators, features = needed_operators(programs), needed_features(programs)
     shared_temp = max(method.temp for method in methods)
     files = {path: text for part in parts for path, text in part.files(platform, shared_temp).items()}
-    files |= _library(operators, features, methods, platform)
+    files |= _library(operators, features, parts, methods, platform)
     sources = [path for path in files if path.endswith(".c")]
     own = replace_words(_texts(platform), _words(parts, methods, platform, sources))
     kept = c_files.write_files(folder, platform.library, files | own, own.keys())
@@ -225,20 +231,27 @@ def ptm_source(name: str, ptm: bytes) -> str:
 
 # ---- the library
 
-def _library(operators: list[str], features: Collection[str], methods: list[CMethod],
-             platform: Platform) -> dict[str, str]:
+def _library(operators: list[str], features: Collection[str], parts: list[_Part],
+             methods: list[CMethod], platform: Platform) -> dict[str, str]:
     """Return the texts of the library's files by their paths in the project."""
     builds = [] if platform.flat else ["kernels.mk", "CMakeLists.txt"]
     files = {path: (c_sources.KERNELS / path).read_text()
              for path in [*c_sources.needed_files(operators, features), *builds]}
     files["core/registry/operators.def"] = operator_file(operators, features)
-    files["include/picotorch/config.h"] = _config(methods)
+    files["include/picotorch/config.h"] = _config(parts, methods)
     return {platform.path_of(path): platform.text_of(path, text) for path, text in files.items()}
 
 
-def _config(methods: list[CMethod]) -> str:
+def _packed_core(parts: list[_Part]) -> str | None:
+    """Return the core for whose loops weights are packed, None without packed weights."""
+    cores = [part.board.core for part in parts if twin.has_packed(part.ptm, part.board.core)]
+    return cores[0] if cores else None
+
+
+def _config(parts: list[_Part], methods: list[CMethod]) -> str:
     """Return config.h of the core, which excludes the parts that the methods do not need."""
     text = (c_sources.KERNELS / "include" / "picotorch" / "config.h").read_text()
+    core = _packed_core(parts)
     memories = max(method.memories for method in methods)
     inputs = max(-(-method.meta.num_inputs() // 32) * 32 or 32 for method in methods)
     guard = "#define PT_CORE_CONFIG_H\n"
@@ -253,7 +266,11 @@ def _config(methods: list[CMethod]) -> str:
               "// restores plain ones as it runs.",
               "#if !defined(__ARM_FEATURE_DSP) && !defined(__ARM_ARCH_7M__) && "
               "!defined(__ARM_ARCH_6M__)",
-              "#define PT_ANY_CORE", "#endif", ""]
+              "#define PT_ANY_CORE",
+              *([f"#elif !({_LOOPS[core]})",
+                 f'#error "the weights are packed for {core}: compile for it, or write the project '
+                 'with --optimize size"'] if core else []),
+              "#endif", ""]
     assert guard in text
     return text.replace(guard, guard + "\n".join(chosen))
 
@@ -289,11 +306,21 @@ def _words(parts: list[_Part], methods: list[CMethod], platform: Platform,
             "MODELSOURCES": " ".join(f"{name}/{name}.c {name}/{name}_ptm.c" for name in names),
             "PACKFILES": c_files.pack_lines(sources),
             "DECLARE": "declare" if several else "declares",
+            "RUNSON": _runs_on(_packed_core(parts)),
             "USE": c_method.use(parts[0].methods), "RAM": c_method.memory_table(methods),
             "INCLUDES": "\n".join(f'#include "{name}/{name}{end}.h"' for name in names
                                   for end in ("", "_sample")),
             "FUNCTIONS": c_sample.runs(methods), "CALLS": c_sample.calls(methods),
             "BOARDS": "\n".join(map(_board_lines, board_names()))}
+
+
+def _runs_on(core: str | None) -> str:
+    """Return a sentence on the cores that run a project."""
+    if core is None:
+        return "The project runs on any core, with the loops of the core that it is compiled for."
+    others = [name for name, loops in _LOOPS.items() if loops == _LOOPS[core]]
+    return (f"The weights are packed for {' and '.join(others)}, so the project compiles for no other "
+            "core. `picotorch compile` without a core writes it for all.")
 
 
 def _board_lines(name: str) -> str:

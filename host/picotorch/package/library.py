@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from picotorch import Program, __version__
+from picotorch.errors import ACCESS_FAILED, fail
 
 from ..firmware.selective import operator_file
 from ..host import quoting
@@ -28,6 +29,11 @@ def write(folder: Path, platform: Platform, programs: Mapping[str, Program]) -> 
     words = {"MARK": MARK, "VERSION": __version__, "PACKFILES": c_files.pack_lines(sources),
              "KERNELS": _kernels(list(programs))}
     own = replace_words(platform.templates(LIBRARIES) | {"LICENSE": license_text()}, words)
+    others = c_files.written_files(folder, platform.library) - own.keys()
+    if any(not path.startswith(f"{platform.library}/") and Path(path).suffix in (".c", ".h")
+           for path in others):
+        raise fail(ACCESS_FAILED, "has a project with models, which would be removed", str(folder),
+                   remedy="name another folder")
     return c_files.write_files(folder, platform.library, files | own, own.keys())
 
 

@@ -30,7 +30,7 @@ class Platform:
     flat: the compiler searches `root` only and has the flags of the user's project. Paths in #include
     begin with picotorch/ then, and pragmas state the library's flags. main: the path of the program
     that runs the models; `runs` is the name of its function. targets: files beside it, of examples/c.
-    is_arm: False for other cores, for which weights are not packed.
+    is_arm: False for other cores, which have no loops for packed weights.
     """
 
     name: str
@@ -92,7 +92,8 @@ def _pragmas(path: str) -> str:
     lists = _lists()
     flags = lists["PT_KERNELS_CFLAGS"] + lists[
         "PT_FAST_CFLAGS" if _is_fast(path) else "PT_SMALL_CFLAGS"]
-    names = ", ".join(f'"{flag.removeprefix("-f").removeprefix("-")}"' for flag in flags)
+    names = ", ".join(f'"{flag.removeprefix("-f").removeprefix("-")}"'
+                      for flag in ["-fno-fast-math", *flags])
     return ("#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
             f"#elif defined(__GNUC__)\n#pragma GCC optimize({names})\n#endif\n")
 

@@ -132,7 +132,7 @@ def _mean_square(node: torch.fx.Node) -> tuple[torch.fx.Node, int, bool] | None:
                     node.kwargs.get("correction") == 0 and node.kwargs.get("keepdim"))
         if not is_whole:
             return None
-        dim = _only(node.args[1], node)
+        dim = _only(node.args[1] if len(node.args) > 1 else None, node)
         return None if dim is None else (node.args[0], dim, True)
     averaged = _mean(node)
     if averaged is None:
@@ -150,7 +150,7 @@ def _mean(node: torch.fx.Node) -> tuple[torch.fx.Node, int] | None:
     """Return the source and the dim of a mean over one dim that it keeps."""
     if node.target is not _ATEN.mean.dim or node.kwargs or node.args[2:] != (True,):
         return None
-    dim = _only(node.args[1], node)
+    dim = _only(node.args[1] if len(node.args) > 1 else None, node)
     return None if dim is None else (node.args[0], dim)
 
 

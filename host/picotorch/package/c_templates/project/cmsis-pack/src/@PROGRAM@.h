@@ -1,3 +1,3 @@
-// The models of this library, for a sketch. @MARK@.
+// The models of this library, for a program. @MARK@.
 #pragma once
 @HEADERLINES@

@@ -48,23 +48,12 @@ int pt_copy_plane_in_pieces(pt_context *c, const pt_plane *p, uint8_t *to, const
     }
 }
 
-static void copy_swap_dims(pt_walk *w, uint32_t a, uint32_t b) {
-    int32_t size = w->sizes[a];
-    w->sizes[a] = w->sizes[b];
-    w->sizes[b] = size;
-    for (uint32_t k = 0; k < w->operands; k++) {
-        int32_t stride = w->strides[k][a];
-        w->strides[k][a] = w->strides[k][b];
-        w->strides[k][b] = stride;
-    }
-}
-
 // Makes dim 1 the one whose elements are adjacent in the input, or, if dim 0 has such elements, the
 // largest behind it.
 static void choose_rows(pt_walk *w) {
     for (uint32_t d = 2; d < w->rank; d++) {
         if (w->strides[1][0] == 1 ? w->sizes[d] > w->sizes[1] : w->strides[1][d] == 1) {
-            copy_swap_dims(w, 1, d);
+            pt_walk_swap_dims(w, 1, d);
         }
     }
 }

@@ -227,7 +227,7 @@ static void move_dim(pt_walk *w, uint32_t to, uint32_t from) {
     }
 }
 
-static void dtype_access_swap_dims(pt_walk *w, uint32_t a, uint32_t b) {
+void pt_walk_swap_dims(pt_walk *w, uint32_t a, uint32_t b) {
     int32_t size = w->sizes[a];
     w->sizes[a] = w->sizes[b];
     w->sizes[b] = size;
@@ -257,11 +257,11 @@ static void sort_dims(pt_walk *w) {
         }
     }
     for (uint32_t d = 0; d < rank / 2; d++) {
-        dtype_access_swap_dims(w, d, rank - 1 - d);
+        pt_walk_swap_dims(w, d, rank - 1 - d);
     }
     for (uint32_t d = 1; d < rank; d++) {
         for (uint32_t e = d; e > 0 && w->strides[0][e] < w->strides[0][e - 1]; e--) {
-            dtype_access_swap_dims(w, e, e - 1);
+            pt_walk_swap_dims(w, e, e - 1);
         }
     }
     w->rank = (uint8_t)rank;

@@ -118,6 +118,9 @@ typedef struct pt_walk {
     int error; // error of a poll, which ended the walk
 } pt_walk;
 
+// Exchanges two dims of a walk.
+void pt_walk_swap_dims(pt_walk *w, uint32_t a, uint32_t b);
+
 // Starts a walk. The caller has set rank, operands, sizes and strides (outermost first, at most
 // PT_MAX_RANK) and offsets. Sorts the dims, and joins dims that are contiguous in every operand. No
 // size is 0.

@@ -101,8 +101,7 @@ static uint32_t *pack_fours_by_depth(uint32_t *words, const int8_t *values, int3
     register const int8_t *end __asm__("r0") = values + count;
     register int32_t k __asm__("r4") = -count;
     register uint32_t *to __asm__("r5") = words;
-    __asm__ volatile(PT_UNIFIED
-        "adds r1, r0, #1\n\t"
+    __asm__ volatile(PT_UNIFIED "adds r1, r0, #1\n\t"
                                 "adds r2, r0, #2\n\t"
                                 "adds r3, r0, #3\n"
                                 "1:\n\t"
@@ -165,8 +164,7 @@ static uint32_t *add_fours(uint32_t *words, const int8_t *values, int32_t count)
     register uint32_t *to __asm__("r0") = words;
     register const int8_t *from __asm__("r1") = values;
     register const int8_t *end __asm__("r12") = values + count;
-    __asm__ volatile(PT_UNIFIED
-        "b 2f\n"
+    __asm__ volatile(PT_UNIFIED "b 2f\n"
                                 "1:\n\t"
                                 "ldmia r0!, {r4, r5, r6, r7}\n\t"
                                 "subs r0, #16\n\t"

@@ -135,8 +135,9 @@ static inline uint32_t pt_round_eight(pt_average a, int16x8_t sums, int32_t n, i
 
 // Averages n channels from `o` on, of 1 to 128 taps, rounded to the nearest integer. Returns
 // PT_HALF_BITS for each channel whose average lies half-way between two integers.
-static inline uint32_t pt_average_taps(const pt_taps *t, pt_average a, int32_t o, int32_t *channels,
-                                       int8_t *out) {
+static inline uint32_t pt_average_taps(const pt_taps *t, const pt_average *average, int32_t o,
+                                       int32_t *channels, int8_t *out) {
+    const pt_average a = *average;
     const int8_t *in = t->in + o;
     const int32_t n = *channels;
     int16x8_t low, high;
@@ -358,56 +359,68 @@ static inline void pt_add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
     sums[3] += p.odd >> 16;
 }
 
-// Rounds the averages of a power of two of taps. Returns a bit for each that lies half-way.
-static inline uint32_t pt_round_by_shift(pt_pairs p, uint32_t shift, uint32_t *word) {
-    const uint32_t bytes = 0x00FF00FF, ones = 0x00010001;
-    const uint32_t half = shift > 0 ? ones << (shift - 1) : 0, lower = (ones << shift) - ones;
-    const uint32_t even = p.even + half, odd = p.odd + half, r = even & lower, q = odd & lower;
-    const uint32_t averages = (even >> shift & bytes) | (odd >> shift & bytes) << 8;
-    *word = averages ^ 0x80808080;
-    // A borrow into the upper half only makes the exact test below needed.
-    if ((((r - ones) | (q - ones)) & 0x80008000) == 0 || shift == 0) {
-        return 0;
-    }
-    return (r & 0xFFFF ? 0 : 1) | (q & 0xFFFF ? 0 : 2) | (r >> 16 ? 0 : 4) | (q >> 16 ? 0 : 8);
+// Returns the averages of four channels, and in the upper word a bit for each that lies half-way
+// between two integers. The functions below are not inlined, so that they are in flash once, and no
+// part of one is hoisted into the path of the other.
+static inline uint64_t pt_pack_rounded(uint32_t averages, uint32_t halves) {
+    return (averages ^ 0x80808080) | (uint64_t)halves << 32;
+}
+
+// Rounds the averages of a power of two of taps.
+static __attribute__((noinline, unused)) uint64_t pt_round_by_shift(uint32_t even, uint32_t odd,
+                                                                    uint32_t shift) {
+    const uint32_t bytes = 0x00FF00FF, ones = 0x00010001, high = shift > 0 ? 0x80008000 : 0;
+    const uint32_t half = (1u << shift >> 1) * ones, lower = (ones << shift) - ones;
+    even += half;
+    odd += half;
+    // A rest of 0 borrows from the high bit of its half of the word.
+    const uint32_t even_halves = ~(((even & lower) | 0x80008000) - ones) & high;
+    const uint32_t odd_halves = ~(((odd & lower) | 0x80008000) - ones) & high;
+    const uint32_t halves = even_halves >> 1 | odd_halves; // bits 14, 15, 30 and 31
+    return pt_pack_rounded((even >> shift & bytes) | (odd >> shift & bytes) << 8,
+                           (halves >> 14 | halves >> 28) & 15);
 }
 
 // The same for any number of taps.
-static inline uint32_t pt_round_by_product(pt_pairs p, pt_average a, uint32_t *word) {
+static __attribute__((noinline, unused)) uint64_t pt_round_by_product(uint32_t even, uint32_t odd,
+                                                                      const pt_average *average) {
+    const pt_average a = *average;
     uint32_t r0, r1, r2, r3;
-    uint32_t averages = pt_round_average(a, p.even & 0xFFFF, &r0);
-    averages |= pt_round_average(a, p.odd & 0xFFFF, &r1) << 8;
-    averages |= pt_round_average(a, p.even >> 16, &r2) << 16;
-    averages |= pt_round_average(a, p.odd >> 16, &r3) << 24;
-    *word = averages ^ 0x80808080;
+    uint32_t averages = pt_round_average(a, even & 0xFFFF, &r0);
+    averages |= pt_round_average(a, odd & 0xFFFF, &r1) << 8;
+    averages |= pt_round_average(a, even >> 16, &r2) << 16;
+    averages |= pt_round_average(a, odd >> 16, &r3) << 24;
     if ((int32_t)((r0 - 1) | (r1 - 1) | (r2 - 1) | (r3 - 1)) >= 0) {
-        return 0;
+        return pt_pack_rounded(averages, 0);
     }
-    return (r0 == 0 ? 1 : 0) | (r1 == 0 ? 2 : 0) | (r2 == 0 ? 4 : 0) | (r3 == 0 ? 8 : 0);
+    return pt_pack_rounded(averages, (r0 == 0 ? 1 : 0) | (r1 == 0 ? 2 : 0) | (r2 == 0 ? 4 : 0) |
+                                         (r3 == 0 ? 8 : 0));
 }
 
-// Averages 4 channels from `o` on, or 8; *n becomes their number, at most n. The loop is there so
-// that both ways to round are in flash once.
-static inline uint32_t pt_average_taps(const pt_taps *t, pt_average a, int32_t o, int32_t *n,
+// Stores the averages of four channels. Returns a bit for each that lies half-way.
+static inline uint32_t pt_store_averages(pt_pairs p, const pt_average *a, int8_t *out) {
+    const uint64_t found = a->shift < 32 ? pt_round_by_shift(p.even, p.odd, a->shift)
+                                         : pt_round_by_product(p.even, p.odd, a);
+    if (((uintptr_t)out & 3) == 0) {
+        *(pt_channel_word *)(void *)out = (uint32_t)found;
+    } else {
+        pt_store_channels((uint32_t)found, out);
+    }
+    return (uint32_t)(found >> 32);
+}
+
+// Averages 4 channels from `o` on, or 8; *n becomes their number, at most n.
+static inline uint32_t pt_average_taps(const pt_taps *t, const pt_average *a, int32_t o, int32_t *n,
                                        int8_t *out) {
     const int8_t *in = t->in + o;
-    const int32_t count = *n >= 8 && pt_taps_are_words(t, in) ? 8 : 4;
-    pt_pairs first, next = {0, 0};
-    uint32_t halves = 0;
-    if (count == 8) {
-        pt_sum_eight(t, in, &first, &next);
-    } else {
-        first = pt_sum_four(t, in);
+    if (*n < 8 || !pt_taps_are_words(t, in)) {
+        *n = 4;
+        return pt_store_averages(pt_sum_four(t, in), a, out);
     }
-    for (int32_t i = 0; i < count; i += 4, first = next) {
-        uint32_t word;
-        halves |= (a.shift < 32 ? pt_round_by_shift(first, a.shift, &word)
-                                : pt_round_by_product(first, a, &word))
-                  << i;
-        pt_store_channels(word, out + i);
-    }
-    *n = count;
-    return halves;
+    pt_pairs low, high;
+    pt_sum_eight(t, in, &low, &high);
+    const uint32_t halves = pt_store_averages(low, a, out);
+    return halves | pt_store_averages(high, a, out + 4) << 4;
 }
 
 #if defined(__ARM_FEATURE_DSP)

@@ -2,9 +2,9 @@
 // arch/byte_rows.h.
 #include "arch/byte_rows.h"
 #include "arch/pools.h"
+#include "arch/scale.h"
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/quantized.h"
-#include "portable/float_math.h"
 #include <string.h>
 
 typedef struct pooling {
@@ -131,23 +131,21 @@ static uint32_t bound_of(uint32_t n) {
 
 enum { PIECE = 1 << 12 }; // taps between two polls
 
-// Adds (x - zero_point) * scale of the taps of one channel to a sum in float32, tap by tap. Not
-// inlined, so that the loop has all registers.
-static __attribute__((noinline)) float add_tap_by_tap(const pooling *p, const pt_taps *t,
-                                                      const int8_t *row, float sum) {
-    const int32_t step = t->step, row_step = t->row_step, columns = t->columns;
-    const int32_t zero_point = p->zero_point;
-    const float scale = p->scale;
-    for (int32_t i = t->rows; i > 0; i--, row += row_step) {
+// Adds (x - zero_point) * scale of the taps of one channel to a sum in float32, tap by tap.
+static inline float add_tap_by_tap(const pt_taps *t, const int8_t *row, int32_t zero_point,
+                                   float scale, float sum) {
+    for (int32_t i = t->rows; i > 0; i--, row += t->row_step) {
         const int8_t *tap = row;
-        for (int32_t j = columns; j > 0; j--, tap += step) {
+        for (int32_t j = t->columns; j > 0; j--, tap += t->step) {
             sum += (float)(*tap - zero_point) * scale;
         }
     }
     return sum;
 }
 
-static float sum_in_pieces(pooling *p, const pt_taps *t, const int8_t *in) {
+// The same, with polls.
+static __attribute__((noinline)) float sum_in_pieces(pooling *p, const pt_taps *t,
+                                                     const int8_t *in) {
     float sum = 0;
     pt_taps part = {NULL, 1, 0, t->step, 0};
     for (int32_t i = 0; i < t->rows; i++, in += t->row_step) {
@@ -156,29 +154,46 @@ static float sum_in_pieces(pooling *p, const pt_taps *t, const int8_t *in) {
             if (!pooling_s8_goes_on(p, part.columns)) {
                 return 0;
             }
-            sum = add_tap_by_tap(p, &part, in + j * t->step, sum);
+            sum = add_tap_by_tap(&part, in + j * t->step, p->zero_point, p->scale, sum);
         }
     }
     return sum;
 }
 
-// Averages the taps of one channel. Not inlined, so that the floats are in flash once.
-static __attribute__((noinline)) int8_t average_as_reference(pooling *p, const pt_taps *t,
-                                                             const int8_t *in) {
-    const int32_t taps = t->rows * t->columns;
-    const float sum = taps > PIECE ? sum_in_pieces(p, t, in) : add_tap_by_tap(p, t, in, 0);
-    const int32_t average = (int32_t)pt_rintf(sum / (float)taps / p->scale) + p->zero_point;
-    return (int8_t)pt_clamp(average, INT8_MIN, INT8_MAX);
+// Averages the channels from `o` on that have a bit, each PT_HALF_BITS, in floats. An average is of
+// int8 values, so adding 1.5 * 2^23 rounds it to an integer. Not inlined, so that the floats are in
+// flash once.
+static __attribute__((noinline)) void average_by_floats(pooling *p, const pt_taps *t, uint32_t bits,
+                                                        int32_t o, int8_t *out) {
+    const union {
+        float f;
+        int32_t i;
+    } zero = {0x1.8p+23f};
+    const int32_t taps = t->rows * t->columns, zero_point = p->zero_point;
+    const float scale = p->scale, divisor = (float)taps;
+    while (bits != 0) {
+        const uint32_t i = pt_highest_bit(bits) / PT_HALF_BITS;
+        const int8_t *in = t->in + o + (int32_t)i;
+        const float sum =
+            taps > PIECE ? sum_in_pieces(p, t, in) : add_tap_by_tap(t, in, zero_point, scale, 0);
+        union {
+            float f;
+            int32_t i;
+        } rounded = {sum / divisor / scale + zero.f};
+        out[i] = (int8_t)pt_saturate_int8(rounded.i - zero.i + zero_point);
+        bits &= (1u << i * PT_HALF_BITS) - 1;
+    }
 }
 
-// Averages n taps of one channel, at most MAX_TAPS, from the sum of their values plus 128.
-static int8_t average_of(pooling *p, const pt_taps *t, const int8_t *in, uint32_t sum, uint32_t n) {
+// Averages n taps of channel `o`, at most MAX_TAPS, from the sum of their values plus 128.
+static void average_channel(pooling *p, const pt_taps *t, int32_t o, uint32_t sum, uint32_t n,
+                            int8_t *out) {
     const uint32_t doubled = 2 * sum + n, result = doubled / (2 * n);
     const uint32_t above = doubled - result * 2 * n, bound = bound_of(n);
-    if (above <= bound || 2 * n - above <= bound) {
-        return pooling_s8_goes_on(p, (int32_t)n) ? average_as_reference(p, t, in) : 0;
+    *out = (int8_t)((int32_t)result - 128);
+    if ((above <= bound || 2 * n - above <= bound) && pooling_s8_goes_on(p, (int32_t)n)) {
+        average_by_floats(p, t, 1, o, out);
     }
-    return (int8_t)((int32_t)result - 128);
 }
 
 static uint32_t sum_of_taps(const pt_taps *t, const int8_t *in) {
@@ -192,17 +207,14 @@ static uint32_t sum_of_taps(const pt_taps *t, const int8_t *in) {
     return sum;
 }
 
-// Computes again the averages that lie half-way.
+// Computes again the averages of n channels that lie half-way. Not inlined, so that the loop of
+// averages has all registers.
 static __attribute__((noinline)) void settle_halves(pooling *p, const pt_taps *t, uint32_t halves,
                                                     int32_t o, int32_t n, int8_t *out) {
     if (PT_SETTLES_HALVES) {
         pt_settle_halves(t, halves, o, n, p->zero_point, p->scale, out);
-        return;
-    }
-    for (int32_t i = 0; i < n; i++, halves >>= PT_HALF_BITS) {
-        if (halves & 1) {
-            out[i] = average_as_reference(p, t, t->in + o + i);
-        }
+    } else {
+        average_by_floats(p, t, halves, o, out);
     }
 }
 
@@ -216,7 +228,7 @@ static __attribute__((noinline)) void average_small(pooling *p, pt_taps *t, int3
             uint32_t halves;
             n = channels - o < PT_AVERAGES ? channels - o : PT_AVERAGES;
             if (n >= PT_FEWEST_CHANNELS) {
-                halves = pt_average_taps(t, a, o, &n, out);
+                halves = pt_average_taps(t, &a, o, &n, out);
             } else {
                 uint32_t rest;
                 n = 1;
@@ -266,14 +278,8 @@ static __attribute__((noinline)) void average_large(pooling *p, const pt_taps *t
         n = n < PT_FEWEST_CHANNELS ? 1 : n;
         pooling_s8_sum_window(&some, n, sums);
         for (int32_t i = 0; i < n; i++) {
-            out[o + i] = average_of(p, t, some.in + i, sums[i], (uint32_t)taps);
+            average_channel(p, t, o + i, sums[i], (uint32_t)taps, out + o + i);
         }
-    }
-}
-
-static void average_by_floats(pooling *p, const pt_taps *t, int8_t *out) {
-    for (int32_t o = 0; o < p->in.channels && !p->error; o++) {
-        out[o] = average_as_reference(p, t, t->in + o);
     }
 }
 
@@ -281,10 +287,12 @@ static void pooling_s8_average(pooling *p, pt_taps *t, int32_t pixels, int8_t *o
     const int32_t n = t->rows * t->columns, channels = p->in.channels;
     if (n > EXACT_TAPS) {
         for (; pixels > 0 && !p->error; pixels--, t->in += p->pixel_step, out += channels) {
-            if (n > MAX_TAPS) {
-                average_by_floats(p, t, out);
-            } else {
+            if (n <= MAX_TAPS) {
                 average_large(p, t, out);
+                continue;
+            }
+            for (int32_t o = 0; o < channels && !p->error; o++) {
+                average_by_floats(p, t, 1, o, out + o);
             }
         }
         return;

@@ -21,7 +21,8 @@ static bool have_same_alignment(const void *a, const void *b) {
 static void copy_blocks(uint8_t **to, const uint8_t **from, size_t count) {
     uint8_t *d = *to;
     const uint8_t *s = *from;
-    __asm volatile("1:\n"
+    __asm volatile(".syntax unified\n"
+                   "1:\n"
                    "ldmia %1!, {r3-r6}\n"
                    "stmia %0!, {r3-r6}\n"
                    "ldmia %1!, {r3-r6}\n"
@@ -37,7 +38,8 @@ static void copy_blocks(uint8_t **to, const uint8_t **from, size_t count) {
 
 static void fill_blocks(uint8_t **to, uint32_t word, size_t count) {
     uint8_t *d = *to;
-    __asm volatile("mov r3, %2\n"
+    __asm volatile(".syntax unified\n"
+                   "mov r3, %2\n"
                    "mov r4, %2\n"
                    "mov r5, %2\n"
                    "mov r6, %2\n"

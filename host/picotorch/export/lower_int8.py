@@ -196,8 +196,10 @@ def _traced_to(graph: torch.fx.GraphModule, arguments: tuple[Any, ...]) -> torch
     results = {(node.args[0].name, node.args[1]): node
                for node in graph.graph.find_nodes(op="call_function", target=operator.getitem)}
     for node in exported.graph.find_nodes(op="call_function", target=operator.getitem):
-        # torch.export traces it to the operator with several results
-        node.meta["from_node"] = [NodeSource(results[source_name(node.args[0]), node.args[1]])]
+        # torch.export traces it to the operator with several results, and adds results without a user
+        result = results.get((source_name(node.args[0]), node.args[1]))
+        if result is not None:
+            node.meta["from_node"] = [NodeSource(result)]
     return exported
 
 

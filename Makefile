@@ -204,7 +204,7 @@ conformance: build/conformance/installed ## Export programs and compare the twin
 	@$(SETUP) firmware --board mps2-an386 --variant run
 	build/conformance/bin/python -m pytest $(PYTEST) -q $(NEEDS_TORCH) -m "not thorough"
 	build/conformance/bin/python -m pytest -q $(ALSO_NEED_TORCH) -k "quick_start or export or inspector or executorch_ or of_torch"
-	$(if $(filter quick,$(CONFORMANCE)),OMP_NUM_THREADS=1 build/conformance/bin/python -m pytest $(PYTEST) -q $(QUICK_EXPORT))
+	OMP_NUM_THREADS=1 build/conformance/bin/python -m pytest $(PYTEST) -q $(QUICK_EXPORT)
 
 .PHONY: architectures
 architectures: build/conformance/architectures ## Export architectures of transformers and timm, compare the twin and a board with ExecuTorch

@@ -1,8 +1,9 @@
 """Fold factors and addends of channels into the weights of the layer before them.
 
 A layer scale, or a bias beside a convolution, is a constant with a value for each channel. The layer is
-a convolution or a linear layer whose result has no other user. Behind another layer a constant of
-images gets four dims, with which the int8 kernels of products and sums take it.
+a convolution or a linear layer whose result has no other user. A large addend, as a mask has, would
+widen the range of the layer: it stays an operator. Behind another layer a constant of images gets four
+dims, with which the int8 kernels of products and sums take it.
 
 Importing it imports torch.
 """
@@ -16,6 +17,7 @@ _ATEN = torch.ops.aten
 _PRODUCTS = (_ATEN.mul.Tensor, _ATEN.mul_.Tensor)
 _SUMS = (_ATEN.add.Tensor, _ATEN.add_.Tensor)
 _IMAGE_DIMS = 4
+_MAX_SHIFT = 16  # a larger addend may be a mask, which masks.py finds in an operator of its own
 
 
 def fold(graph: torch.fx.GraphModule) -> None:
@@ -35,12 +37,12 @@ def fold(graph: torch.fx.GraphModule) -> None:
             continue
         if not _is_of_dim(values.meta["val"], node.meta["val"], dim):
             continue
-        if _is_foldable(layer):
-            _fold(graph, node, layer, constant(graph, values).detach().reshape(-1))
+        channels = constant(graph, values).detach().reshape(-1)
+        if _is_foldable(layer) and (node.target in _PRODUCTS or channels.abs().max() <= _MAX_SHIFT):
+            _fold(graph, node, layer, channels)
         elif dim == 1 and rank == _IMAGE_DIMS:
             node.replace_input_with(values, new_constant(
-                graph, node, f"_{node.name}_of_channels",
-                constant(graph, values).detach().reshape(1, -1, 1, 1)))
+                graph, node, f"_{node.name}_of_channels", channels.reshape(1, -1, 1, 1)))
     graph.graph.eliminate_dead_code()
     graph.recompile()
 

@@ -13,7 +13,7 @@ from ..compile import compiling, summary
 from ..host import show
 from ..host.optimize import Optimize
 from ..host.twin import is_ptm
-from ..package.platforms import ALIASES, MAKE, PLATFORMS, Platform
+from ..package.platforms import MAKE, NAMES, Platform, named
 from ..run import running
 from ..run.run_request import RunRequest
 from . import options
@@ -35,9 +35,9 @@ from .drawing import DrawingFile
 @click.option("--c", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
               help="Write a C project with the compiled method instead: sources, Makefile, "
                    "CMakeLists.txt. Several models share one copy of the library.")
-@click.option("--for", "platform", type=Choice([*PLATFORMS, *ALIASES]), metavar="PLATFORM",
+@click.option("--for", "platform", type=Choice(NAMES), metavar="PLATFORM",
               help="With --c: the build system or environment that the project is for: "
-                   f"{', '.join([*PLATFORMS, *ALIASES])}.  [default: make, with CMake]")
+                   f"{', '.join(NAMES)}.  [default: make, with CMake]")
 @click.option("--name", "names", multiple=True, metavar="NAME",
               help="With --c: what the model's functions begin with; repeat it for each model.  "
                    "[default: the name of its file]")
@@ -81,7 +81,7 @@ def compile_command(models: tuple[Path, ...], board: str | None, chip: Chip | No
     """
     if platform and not folder:
         raise click.UsageError("--for is for --c.")
-    place = PLATFORMS[ALIASES.get(platform, platform)] if platform else MAKE
+    place = named(platform) if platform else MAKE
     optimize = _optimize_for(place, board or chip or core, optimize)
     _check_options(models, board, chip, core, output, folder, names, int8_io, keep_plan, page)
     target = load_board(board) if board else chip

@@ -9,7 +9,7 @@ from ..host.files import about
 from ..host.report import WrittenFile
 from ..host.twin import open_program
 from ..package import library as writing
-from ..package.platforms import ALIASES, MAKE, PLATFORMS
+from ..package.platforms import MAKE, NAMES, named
 from ..run import running
 from . import options
 from .command import Choice, InputFile, command
@@ -20,9 +20,9 @@ from .command import Choice, InputFile, command
 @click.option("-o", "--output", "folder", required=True,
               type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
               help="The folder to write.")
-@click.option("--for", "platform", type=Choice([*PLATFORMS, *ALIASES]), default=MAKE.name,
+@click.option("--for", "platform", type=Choice(NAMES), default=MAKE.name,
               show_default=True, metavar="PLATFORM",
-              help="The build system or environment: " + ", ".join([*PLATFORMS, *ALIASES]) + ".")
+              help="The build system or environment: " + ", ".join(NAMES) + ".")
 @options.as_json
 def library(models: tuple[Path, ...], folder: Path, platform: str, as_json: bool) -> None:
     """Write the C library for a build system, without a model.
@@ -40,7 +40,7 @@ def library(models: tuple[Path, ...], folder: Path, platform: str, as_json: bool
     for model in models:
         with about(model):
             programs[model.name] = open_program(running.read_program(model))
-    kept = writing.write(folder, PLATFORMS[ALIASES.get(platform, platform)], programs)
+    kept = writing.write(folder, named(platform), programs)
     show.report(WrittenFile(folder), as_json, lambda found: show.wrote(folder))
     if not as_json:
         for path in kept:

@@ -283,6 +283,8 @@ def _texts(platform: Platform) -> dict[str, str]:
     texts = {**platform.templates(PROJECTS), platform.main: (PROJECTS / "main.c.in").read_text(),
              **{(beside / target).as_posix(): (_TARGETS / target).read_text()
                 for target in platform.targets}, "LICENSE": license_text()}
+    if platform.sketch:
+        texts[platform.sketch] = (PROJECTS / "sketch.cpp.in").read_text()
     # of target.h
     return {path: text.replace("int main(void);", "int @RUNS@(void);") for path, text in texts.items()}
 

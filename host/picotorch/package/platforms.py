@@ -29,7 +29,8 @@ class Platform:
     name: the value of --for, and the name of the folder of templates. root: the folder of the sources.
     flat: the compiler searches `root` only and has the flags of the user's project. Paths in #include
     begin with picotorch/ then, and pragmas state the library's flags. main: the path of the program
-    that runs the models; `runs` is the name of its function. targets: files beside it, of examples/c.
+    that runs the models; `runs` is the name of its function. sketch: the path of the sketch that calls
+    it, "" without Arduino's functions. targets: files beside `main`, of examples/c.
     is_arm: False for other cores, which have no loops for packed weights.
     """
 
@@ -38,6 +39,7 @@ class Platform:
     flat: bool = False
     main: str = "main.c"
     runs: str = "main"
+    sketch: str = ""
     targets: tuple[str, ...] = ("target.h",)
     is_arm: bool = True
 
@@ -69,13 +71,21 @@ _SKETCH = "examples/@PROGRAM@"
 MAKE = Platform("make", targets=("target.h", "target_host.c", "target_mps2.c", "mps2.ld"))
 PLATFORMS = {one.name: one for one in (
     MAKE,
-    Platform("arduino", "src/", True, f"{_SKETCH}/main.c", "run_models"),
+    Platform("arduino", "src/", True, f"{_SKETCH}/main.c", "run_models",
+             f"{_SKETCH}/@PROGRAM@.ino"),
     Platform("cmsis-pack", "src/", True, "template/main.c"),
     Platform("esp-idf", main=f"{_SKETCH}/main/main.c", runs="run_models",
              is_arm=False),
-    Platform("platformio", "src/", True, f"{_SKETCH}/src/main.c", "run_models"),
+    Platform("platformio", "src/", True, f"{_SKETCH}/src/main.c", "run_models",
+             f"{_SKETCH}/src/main.cpp"),
     Platform("zephyr", main="sample/src/main.c"))}
-ALIASES = {"cmake": "make"}  # one project has the files of both
+_ALIASES = {"cmake": MAKE}  # one project has the files of both
+NAMES = (*PLATFORMS, *_ALIASES)  # the values of --for
+
+
+def named(name: str) -> Platform:
+    """Return the platform of a value of --for."""
+    return _ALIASES.get(name) or PLATFORMS[name]
 
 
 def replace_words(texts: Mapping[str, str], words: Mapping[str, str]) -> dict[str, str]:

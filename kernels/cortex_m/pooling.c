@@ -5,6 +5,7 @@
 #include "arch/scale.h"
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/quantized.h"
+#include "portable/float_bits.h"
 #include <string.h>
 
 typedef struct pooling {
@@ -165,10 +166,7 @@ static __attribute__((noinline)) float sum_in_pieces(pooling *p, const pt_taps *
 // flash once.
 static __attribute__((noinline)) void average_by_floats(pooling *p, const pt_taps *t, uint32_t bits,
                                                         int32_t o, int8_t *out) {
-    const union {
-        float f;
-        int32_t i;
-    } zero = {0x1.8p+23f};
+    const float zero = 0x1.8p+23f;
     const int32_t taps = t->rows * t->columns, zero_point = p->zero_point;
     const float scale = p->scale, divisor = (float)taps;
     while (bits != 0) {
@@ -176,11 +174,8 @@ static __attribute__((noinline)) void average_by_floats(pooling *p, const pt_tap
         const int8_t *in = t->in + o + (int32_t)i;
         const float sum =
             taps > PIECE ? sum_in_pieces(p, t, in) : add_tap_by_tap(t, in, zero_point, scale, 0);
-        union {
-            float f;
-            int32_t i;
-        } rounded = {sum / divisor / scale + zero.f};
-        out[i] = (int8_t)pt_saturate_int8(rounded.i - zero.i + zero_point);
+        const uint32_t average = to_bits(sum / divisor / scale + zero) - to_bits(zero);
+        out[i] = (int8_t)pt_saturate_int8((int32_t)average + zero_point);
         bits &= (1u << i * PT_HALF_BITS) - 1;
     }
 }

@@ -53,3 +53,9 @@ def test_helpers_lie_in_support(folder):
 def test_every_test_is_in_the_folder_of_its_subject():
     found = {path.parent.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
     assert found == {*BY_WHAT_THEY_SHOW, "architectures", "conformance", "benchmark"}
+
+
+def test_no_two_tests_have_one_name():
+    """pytest imports the files of all folders as top-level modules."""
+    names = [path.name for path in TESTS.rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

@@ -53,6 +53,7 @@ from . import aliases, graph_edits, observer_names, observers, refusals
 from .lower_float import Lowered, Quantized, finish, path_of, source_name, value_name
 from .passes import (
     canonicalize,
+    convolutions,
     data_movement,
     fit_biases,
     fold_batch_norms,
@@ -598,7 +599,7 @@ def _passes() -> list[type[ExportPass]]:
     passes[fold:fold + 1] = [data_movement.keep_to(_layers()), FoldAndAnnotateQParamsPass,
                              _BiasesAsInt8, _Tables]
     last = passes.index(AtenToCortexMPass)
-    passes[last:last] = [_Convolutions, _BiasesAsInt32]
+    passes[last:last] = [convolutions.Convolutions, _BiasesAsInt32]
     return passes
 
 
@@ -637,19 +638,6 @@ class _DropIndices(ExportPass):  # type: ignore[misc]
             graph_module.graph.erase_node(node)
         graph_module.recompile()
         return PassResult(graph_module, True)
-
-
-class _Convolutions(AtenToDialectPass):  # type: ignore[misc]
-    """Make convolutions int8 before the other operators.
-
-    Other operators check whether their input is channels last, as the result of an int8 convolution
-    always is; ExecuTorch would read that from the result of PyTorch's, which is contiguous for some
-    inputs of one channel.
-    """
-
-
-_Convolutions.register_dialect_substitution(exir_ops.edge.aten.convolution.default)(
-    AtenToCortexMPass._DIALECT_SUBSTITUTIONS[exir_ops.edge.aten.convolution.default])
 
 
 class _ActivationFusion(ActivationFusionPass):  # type: ignore[misc]

@@ -419,11 +419,12 @@ def _slow_first_layer(method: _Method) -> Iterator[Advice]:
     """Find int8 convolutions of one channel with a small kernel: they mostly round outputs."""
     found = []
     for one in method.instructions:
-        if not one.call.startswith("cortex_m::quantized_depthwise_conv2d"):
+        if not one.call.startswith(("cortex_m::quantized_depthwise_conv2d",
+                                    "cortex_m::quantized_conv2d")):
             continue
         image, kernel = (method.values.tensor(i).sizes() for i in factors(one))
-        products = math.prod(kernel[1:-1])
-        if image[1] == 1 and kernel[-1] > 1 and products <= _FEW_PRODUCTS:
+        products = math.prod(kernel[1:-1])  # weights are 1 x height x width x outputs, or outputs first
+        if image[1] == 1 and math.prod(kernel) > products <= _FEW_PRODUCTS:
             found.append(one)
     if found:
         yield _advice("int8 hardly speeds up a convolution of one channel with a small kernel",

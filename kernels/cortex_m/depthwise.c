@@ -1,8 +1,8 @@
 // quantized_depthwise_conv2d: int8 depthwise convolution, NHWC, with weights (1, height, width,
 // output channels). MVE: pt_convolve_depthwise. 3x3 with up to 3 outputs for each input channel:
 // depthwise_planes.c. Other windows with several outputs: each input channel as a convolution, with
-// transposed weights (pt_convolve_images). Else, or without scratch: pixel by pixel, by arch/dot.h
-// or arch/depthwise_pixel.h.
+// transposed weights (pt_convolve_images), of as many outputs at a time as scratch holds. Else, or
+// without scratch: pixel by pixel, by arch/dot.h or arch/depthwise_pixel.h.
 #include "cortex_m/depthwise.h"
 #include "arch/depthwise_pixel.h"
 #include "arch/dot.h"
@@ -42,13 +42,20 @@ static bool pads_with_int8(const pt_convolution *x) {
 
 enum { TRANSPOSED_LIMIT = 6144, PADDED_LIMIT = 2048 };
 
-// Returns the bytes of the transposed weights of an input channel; 0 if it has one output, if they
-// are too many, or if planes are used.
+// Returns the number of outputs of an input channel whose weights are transposed at once; 0 if it
+// has one output, if the weights of one are too many, or if planes are used.
+static int32_t outputs_at_once(const pt_convolution *x) {
+    if (x->outputs == 1 || x->depth > TRANSPOSED_LIMIT || !pads_with_int8(x) ||
+        pt_plane_scratch(x) != 0) {
+        return 0;
+    }
+    const int32_t fit = TRANSPOSED_LIMIT / (x->depth > 0 ? x->depth : 1);
+    return x->outputs <= fit ? x->outputs : fit < 4 ? fit : fit & ~3;
+}
+
+// Returns the bytes of the transposed weights.
 static uint32_t transposed_bytes(const pt_convolution *x) {
-    int64_t bytes = ((int64_t)x->depth * x->outputs + 3) & ~3;
-    bool takes = x->outputs > 1 && bytes <= TRANSPOSED_LIMIT && pads_with_int8(x) &&
-                 pt_plane_scratch(x) == 0;
-    return takes ? (uint32_t)bytes : 0;
+    return ((uint32_t)(x->depth * outputs_at_once(x)) + 3) & ~3u;
 }
 
 static void transpose_weights(const pt_convolution *x, const int8_t *weights, int8_t *to) {
@@ -81,12 +88,29 @@ static void pad_channel(const pt_image *in, const int8_t *from, const pt_image *
     }
 }
 
+// Convolves x->outputs outputs of an input channel. padded: x->in is memory for a padded image.
+static int convolve_channel(pt_convolution *x, const pt_image *in, int8_t *out, bool padded,
+                            int8_t *scratch, uint32_t bytes) {
+    for (int32_t i = 0; i < in->batch; i++) {
+        int8_t *from = in->data + i * in->height * in->width * in->channels;
+        if (padded) {
+            pad_channel(in, from, &x->in, (int8_t)-x->offset);
+        } else {
+            x->in.data = from;
+        }
+        x->out.data = out + i * x->out.height * x->out.width * x->out.channels;
+        PT_TRY(pt_convolve_images(x, scratch, bytes));
+    }
+    return PT_ERROR_OK;
+}
+
 // Convolves each input channel on its own; x describes the last one afterwards.
 static __attribute__((noinline)) int depthwise_s8_run_channels(pt_convolution *x, int8_t *scratch,
                                                                uint32_t bytes) {
-    const pt_image in = x->in;
+    pt_image in = x->in;
     const int8_t *weights = x->weights;
-    int8_t *const out = x->out.data;
+    int8_t *out = x->out.data;
+    const int32_t outputs = x->outputs, at_once = outputs_at_once(x);
     uint32_t transposed = transposed_bytes(x), padded = padded_bytes(x);
     padded = padded + transposed + pt_min_scratch(x->depth) <= bytes ? padded : 0;
     if (padded) {
@@ -97,24 +121,19 @@ static __attribute__((noinline)) int depthwise_s8_run_channels(pt_convolution *x
     }
     x->groups = x->in.batch = 1;
     x->weights = scratch;
-    for (int32_t channel = 0; channel < in.channels; channel++) {
-        PT_TRY(pt_count_work(x->c, 1024));
-        transpose_weights(x, weights + channel * x->outputs, scratch);
-        for (int32_t i = 0; i < in.batch; i++) {
-            int8_t *from = in.data + i * in.height * in.width * in.channels + channel;
-            if (padded) {
-                pad_channel(&in, from, &x->in, (int8_t)-x->offset);
-            } else {
-                x->in.data = from;
-            }
-            x->out.data =
-                out + i * x->out.height * x->out.width * x->out.channels + channel * x->outputs;
-            PT_TRY(
-                pt_convolve_images(x, scratch + transposed + padded, bytes - transposed - padded));
+    for (int32_t channel = 0; channel < in.channels; channel++, in.data++) {
+        for (int32_t left = outputs; left > 0; left -= x->outputs) {
+            PT_TRY(pt_count_work(x->c, 1024));
+            x->outputs = left < at_once ? left : at_once;
+            transpose_weights(x, weights, scratch);
+            PT_TRY(convolve_channel(x, &in, out, padded != 0, scratch + transposed + padded,
+                                    bytes - transposed - padded));
+            weights += x->outputs;
+            out += x->outputs;
+            x->output.bias += x->output.bias ? x->outputs : 0;
+            x->output.multipliers += x->outputs;
+            x->output.shifts += x->outputs;
         }
-        x->output.bias += x->output.bias ? x->outputs : 0;
-        x->output.multipliers += x->outputs;
-        x->output.shifts += x->outputs;
     }
     return PT_ERROR_OK;
 }
@@ -149,7 +168,8 @@ static int check_depthwise(pt_context *c, const pt_ref *args, bool explicit_layo
         if (used) {
             pt_prefer_scratch(c, used);
         }
-        x.groups = x.in.channels = 1; // as the run calls them
+        x.outputs = outputs_at_once(&x); // as the run calls them
+        x.groups = x.in.channels = 1;
         pt_prefer_more(&x, (used + 7) & ~7u);
         pt_prefer_parts(&x, used);
     }

@@ -166,8 +166,26 @@ def any_windows(rng):
         yield a
 
 
-def test_any_windows_equal_numpy():
-    for a in any_windows(np.random.default_rng(4)):
+def long_windows(rng):
+    """Yield windows of many taps with many outputs per channel, whose weights are transposed in parts."""
+    shapes = [(258, (1, 256), (1, 640)), (40, (16, 16), (20, 17)), (5, (1, 2000), (1, 2003)),
+              (4, (64, 96), (64, 97)), (3, (77, 80), (78, 80))]
+    for _ in range(12):
+        kernel = tuple(np.exp(rng.uniform(0, np.log(80), 2)).astype(int).tolist())
+        outputs = int(np.exp(rng.uniform(np.log(2), np.log(1 + 30000 / np.prod(kernel)))))
+        shapes.append((outputs, kernel, tuple(int(k + rng.integers(0, 5)) for k in kernel)))
+    for number, (outputs, kernel, size) in enumerate(shapes):
+        stride = tuple(max(1, k // 2) for k in kernel)
+        a = arguments(rng, size, 1 + number % 2, kernel, stride, (0, number % 3 % kernel[1]),
+                      multiplier=outputs, batch=1 + number % 4 // 3)
+        if number % 5 == 4:
+            a[2] = None
+        yield a
+
+
+@pytest.mark.parametrize("windows", [any_windows, long_windows])
+def test_any_windows_equal_numpy(windows):
+    for a in windows(np.random.default_rng(4)):
         result = call(OPERATOR, *a)
         a[1] = getattr(a[1], "array", a[1])
         a[2] = np.zeros(len(a[9]), np.int32) if a[2] is None else a[2]
@@ -217,8 +235,9 @@ def test_boards_equal_the_twin_for_small_images(board):
 
 
 @pytest.mark.parametrize("board", BOARDS)
-def test_boards_equal_the_twin_for_any_windows(board):
-    assert_same(board, [Case(OPERATOR, *a) for a in any_windows(np.random.default_rng(4))])
+@pytest.mark.parametrize("windows", [any_windows, long_windows])
+def test_boards_equal_the_twin_for_any_windows(board, windows):
+    assert_same(board, [Case(OPERATOR, *a) for a in windows(np.random.default_rng(4))])
 
 
 def test_m55_needs_few_instructions_for_any_window():

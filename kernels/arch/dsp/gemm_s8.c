@@ -166,7 +166,7 @@ void pt_pack_bytes(const pt_gemm_s8 *layer, int32_t i, int32_t k, const int8_t *
     }
 }
 
-enum { SHORT_PATCH = 64 };
+enum { SHORT_PATCH = 64, CALL_BYTES = 12 }; // bytes of a row from which on memcpy is faster
 
 // Gathers the rows of a patch, then packs words.
 static __attribute__((noinline)) void pack_short_patch(const pt_gemm_s8 *layer, int32_t i,
@@ -175,13 +175,16 @@ static __attribute__((noinline)) void pack_short_patch(const pt_gemm_s8 *layer, 
     uint32_t words[SHORT_PATCH / 4];
     int32_t depth = pt_whole_depth(layer);
     int8_t *to = (int8_t *)words;
-    for (; rows > 0; rows--, values += step - count) {
-        for (const int8_t *end = values + count; values != end;) {
-            *to++ = *values++;
+    words[depth / 4 - 1] = (uint32_t)(uint8_t)-layer->offset * 0x01010101;
+    for (; rows > 0; rows--, values += step, to += count) {
+        if (count >= CALL_BYTES) {
+            memcpy(to, values, (size_t)count);
+            continue;
         }
-    }
-    while (to != (int8_t *)words + depth) {
-        *to++ = (int8_t)-layer->offset;
+        for (int32_t k = count - 1; k >= 0; k--) {
+            to[k] = values[k];
+            __asm__ volatile("" ::: "memory"); // no call of memcpy
+        }
     }
     pack_words(gemm_s8_word_at(layer, i, 0), (const int8_t *)words, depth / 4,
                (uint32_t)pt_pair_of(layer->offset), 8 * layer->width);
@@ -390,19 +393,32 @@ static void multiply_part(const pt_gemm_s8 *layer, int32_t channels, int32_t n, 
 
 // clang-format on
 
-// Computes channel o, the last of an odd number.
+static inline int16x2_t weights_k_and_k_plus_2(const int8_t *w) {
+    uint32_t pair;
+    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(pair) : "r"((int32_t)w[0]), "r"((int32_t)w[2]));
+    return (int16x2_t)pair;
+}
+
+// Computes channel o, the last of an odd number, for n patches: one or two. Its weights may have
+// any address.
 static void multiply_channel(const pt_gemm_s8 *layer, int32_t o, int32_t n, int8_t *out) {
-    for (int32_t i = 0; i < n; i++, out += layer->out_stride) {
-        const int8_t *w = layer->weights + o * layer->depth;
-        const half *values = (const half *)gemm_s8_word_at(layer, i, 0);
-        int32_t sum = pt_bias_of(&layer->output, o), k = layer->depth;
-        for (; k >= 4; k -= 4, w += 4, values += 4 * layer->width) {
-            sum += values[0] * w[0] + values[2] * w[1] + values[1] * w[2] + values[3] * w[3];
-        }
-        for (int32_t j = 0; j < k; j++) {
-            sum += values[2 * (j & 1) + (j >> 1)] * w[j];
-        }
-        out[o] = pt_finish(&layer->output, o, sum);
+    const int8_t *w = layer->weights + o * layer->depth;
+    const int16x2_t *a = (const void *)layer->block;
+    int32_t s0 = pt_bias_of(&layer->output, o), s1 = s0, k = layer->depth;
+    for (; k >= 4; k -= 4, w += 4, a += 4) {
+        const int16x2_t even = weights_k_and_k_plus_2(w), odd = weights_k_and_k_plus_2(w + 1);
+        s0 = __smlad(a[1], odd, __smlad(a[0], even, s0));
+        s1 = __smlad(a[3], odd, __smlad(a[2], even, s1));
+    }
+    const half *values = (const half *)a;
+    for (int32_t j = 0; j < k; j++) {
+        const int32_t at = 2 * (j & 1) + (j >> 1);
+        s0 += values[at] * w[j];
+        s1 += values[4 + at] * w[j];
+    }
+    out[o] = pt_finish(&layer->output, o, s0);
+    if (n == 2) {
+        out[layer->out_stride + o] = pt_finish(&layer->output, o, s1);
     }
 }
 

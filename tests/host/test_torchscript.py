@@ -415,6 +415,6 @@ def test_convolutions_become_int8(call, torch, modules, tmp_path, method):
     entry = json.loads(text)
     assert status == 0
     assert [(layer["operator"], layer["dtype"]) for layer in entry["layers"]] == [
-        ("cortex_m::quantized_depthwise_conv2d.out", "int8"),
+        ("cortex_m::quantized_conv2d.out", "int8"),
         ("cortex_m::quantized_linear.out", "int8")]
     assert entry["outputs"][0]["sqnr"] > 25

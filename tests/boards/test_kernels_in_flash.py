@@ -236,6 +236,12 @@ def test_an_install_py_of_others_is_not_replaced(call, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["install.py"]
 
 
+def test_an_install_py_of_an_earlier_version_is_replaced(tmp_path):
+    _, _, text = native_module.installer().partition("\n")
+    (tmp_path / "install.py").write_text(f'"""The words of another version.\n{text}')
+    native_module.check_package(tmp_path)
+
+
 # ---- where a wheel is installed, which contains the kernels
 
 

@@ -311,9 +311,10 @@ def write_package(output: Path, arches: Collection[str], extra: Iterable[str] = 
 
 
 def check_package(output: Path) -> None:
-    """Raise InvalidArgument for an install.py in the folder that write_package did not write."""
-    title = INSTALL.read_bytes().splitlines()[0]
-    check_ours(output / "install.py", lambda data: data.startswith(title))
+    """Raise InvalidArgument for an install.py in the folder that no version of write_package wrote."""
+    tables = [line.partition(b" = ")[0] + b" = " for line in INSTALL.read_bytes().splitlines()
+              if line.startswith((b"MODULES", b"NUMBERS", b"RUNTIME"))]
+    check_ours(output / "install.py", lambda data: all(b"\n" + table in data for table in tables))
 
 
 def check_ours(path: Path, is_ours: Callable[[bytes], bool]) -> None:

@@ -167,7 +167,7 @@ def any_windows(rng):
 
 
 def long_windows(rng):
-    """Yield windows of many taps with many outputs per channel, whose weights are transposed in parts."""
+    """Yield windows of many taps with many outputs per channel, transposed in parts."""
     shapes = [(258, (1, 256), (1, 640)), (40, (16, 16), (20, 17)), (5, (1, 2000), (1, 2003)),
               (4, (64, 96), (64, 97)), (3, (77, 80), (78, 80))]
     for _ in range(12):

@@ -162,6 +162,14 @@ class Values:
             return (LEFT_OUT, 0) if info.offset == 0 < info.nbytes() else ("constant", info.offset)
         return "unplanned", 0
 
+    def constant_data(self, index: int) -> bytes:
+        """Return the bytes of a tensor; empty unless they are in the file."""
+        where, offset = self.location(index)
+        if where != "constant":
+            return b""
+        data = self._library.method_meta(self.plan).program.data
+        return bytes(ffi.buffer(ffi.cast("uint8_t *", data) + offset, self.tensor(index).nbytes()))
+
     @functools.cached_property
     def packed(self) -> list[bool]:
         """Return for each instruction of a .ptm file whether its weights are packed; [] if none are."""

@@ -16,6 +16,9 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib import resources
+from typing import Any
+
+import numpy as np
 
 from picotorch import MethodMeta
 
@@ -48,6 +51,7 @@ _IN_FLOAT = {
 # Copies of int8 programs for channels-last images, which float32 lacks; sequences become images, too
 _LAYOUT = ("dim_order_ops::_clone_dim_order.out", "aten::unsqueeze_copy.out",
            "aten::squeeze_copy.dims_out", "aten::squeeze_copy.dim_out")
+_TABLE_LOOKUP = "cortex_m::quantized_activation.out"
 _ALIKE = {"cortex-m7": "cortex-m4", "cortex-m33": "cortex-m4"}  # the same loops
 
 
@@ -89,7 +93,7 @@ def expected(meta: MethodMeta, core: str, has_less_temp: bool) -> dict[str, int]
     if meta.num_backends():
         return None
     found: Counter[str] = Counter()
-    for _, operator, dtype, features in _calls(meta):
+    for _, operator, dtype, features in _calls(meta, Values(meta.program, meta.plan)):
         found[operator] += _count(core, operator, dtype, features, has_less_temp)
     return dict(found)
 
@@ -100,8 +104,9 @@ def by_instruction(meta: MethodMeta, core: str) -> list[Row]:
     The last is 0 for a conversion between int8 and float, and for copies of integers in another layout.
     """
     found = []
-    for instruction, operator, dtype, features in _calls(meta):
-        in_float = _in_float(instruction.call, dtype)
+    values = Values(meta.program, meta.plan)
+    for instruction, operator, dtype, features in _calls(meta, values):
+        in_float = _in_float(instruction, dtype, values)
         float_dtype = "float32" if dtype == "int8" else dtype
         found.append((instruction, operator, _count(core, operator, dtype, features), in_float,
                       _count(core, in_float, float_dtype, features) if in_float else 0))
@@ -126,9 +131,9 @@ def conversion_cycles(core: str, name: str, elements: int) -> float:
     return _count(core, operator, dtype, [1, elements, elements, 0]) * cycles.factors(core, operator)[1]
 
 
-def _calls(meta: MethodMeta) -> Iterator[tuple[Instruction, str, str, list[int]]]:
+def _calls(meta: MethodMeta,
+           values: Values) -> Iterator[tuple[Instruction, str, str, list[int]]]:
     """Yield (instruction, operator, dtype, features) of each call of a kernel."""
-    values = Values(meta.program, meta.plan)
     for instruction in read_instructions(meta, values):
         if instruction.kind == KERNEL_CALL:
             yield instruction, *features_of(instruction, values)
@@ -141,11 +146,30 @@ def _count(core: str, operator: str, dtype: str, features: list[int],
     return round(sum(map(math.prod, zip(factors, features, strict=True))))
 
 
-def _in_float(call: str, dtype: str) -> str:
+def _in_float(instruction: Instruction, dtype: str, values: Values) -> str:
     """Return the operator of float32 for one of any program, "" for none."""
+    call = instruction.call
     if "quantize_per_" in call or (call in _LAYOUT and dtype == "int8"):
         return ""
+    if call == _TABLE_LOOKUP and _is_relu(values.constant_data(instruction.arguments[1])):
+        return "aten::relu.out"
     return float_operator(call)
+
+
+def _is_relu(lut: bytes) -> bool:
+    """Return True if a table of int8 results has the two straight lines of a ReLU or leaky ReLU.
+
+    Behind the second line it may have a third, of results that are all the maximum.
+    """
+    results = np.frombuffer(lut, np.int8).astype(float)
+    results = results[:int(results.argmax()) + 1] if len(results) else results
+    return len(results) > 0 and any(_is_straight(results[:i + 1]) and _is_straight(results[i:])
+                                    for i in range(len(results)))
+
+
+def _is_straight(results: np.ndarray[Any, Any]) -> bool:
+    line = np.linspace(results[0], results[-1], len(results))
+    return bool(abs(results - line).max() <= 1)
 
 
 def float_operator(call: str) -> str:

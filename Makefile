@@ -243,6 +243,15 @@ pages: all-firmware ## Run the commands that pages of docs/ show, and write thei
 	.venv/bin/python tools/pages.py $(shell grep -l '```console' docs/*.md)
 	.venv/bin/python tests/support/operators_page.py
 
+.PHONY: site
+site: build/site-packages/installed ## Build the site of docs/ in build/site, and check its links and its search
+	.venv/bin/python tools/build_site.py
+
+build/site-packages/installed: $(REQUIREMENTS)/site.txt | python
+	rm -rf $(@D)
+	.venv/bin/python -m pip install -q --no-deps --target $(@D) --require-hashes -r $<
+	@touch $@
+
 ##@ Before a commit
 
 .PHONY: check venv style types

@@ -48,6 +48,8 @@ def figures() -> str:
               for name, cell in row.items() if name.startswith("M") and cell != "–"]
     pools = [float(row["pool ratio"]) for row in rows("performance.md", "model")
              if row["weights"] == "none" and row["pool ratio"] != "–"]
+    flash = [float(row["flash ratio"]) for row in rows("performance.md", "model")
+             if row["weights"] == "none" and row["flash ratio"] != "–"]
     malformed = next(row["figures"] for row in rows("reliability.md", "what")
                      if row["what"].startswith("malformed files"))
     files, crashed, hung = (re.search(pattern, malformed)[1] for pattern in
@@ -62,6 +64,8 @@ def figures() -> str:
         f"{between(ratios)} times those of ExecuTorch with CMSIS-NN |",
         f"| [method pool](docs/performance.md#models) of these models | {between(pools)} times "
         "ExecuTorch's, and known to the byte before flashing |",
+        f"| [flash](docs/performance.md#models) of core and kernels | {between(flash)} times "
+        "ExecuTorch's, loader and verification included |",
         f"| [malformed files](docs/reliability.md) | {files} tried, {crashed} crashed, {hung} hung; of "
         f"{ours['refused']} that picotorch refuses, {theirs['crashed']} crash ExecuTorch's runtime "
         "with its strict verification |",

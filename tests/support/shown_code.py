@@ -14,6 +14,12 @@ model = open("model.pte", "rb").read()
 y = y[0] if isinstance(y, (list, tuple)) else y
 np.save("y.npy", np.array(list(y.data), np.float32))
 """
+_PROJECT = """\
+#include "digits/digits.h"
+#include <string.h>
+extern const float pixels[]; extern void show(const float *, int);
+int run(void); int run(void) {{ {block} return 0; }}
+"""
 _C = """\
 #include <picotorch/picotorch.h>
 extern const uint8_t model[]; extern uint32_t model_size; extern float x[4];
@@ -52,3 +58,13 @@ def compile_c(path, include, folder):
     program.write_text(_C.format(declared=declared, block=block))
     subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{include}",
                     program], check=True)
+
+
+def compile_with_project(path, model, python, folder):
+    """Compile the first C block of a page with the C project of a model, written by a Python."""
+    subprocess.run([python, "-m", "picotorch", "compile", model, "--name", "digits", "--c", "project"],
+                   cwd=folder, check=True, capture_output=True)
+    program = folder / "shown.c"
+    program.write_text(_PROJECT.format(block=code(path, "c")[0]))
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-Iproject",
+                    "-Iproject/picotorch/include", program], cwd=folder, check=True)

@@ -277,7 +277,10 @@ class _Caller:
         answer = function(*passed, *found)
         raised = self._raised.pop(threading.get_ident(), None)
         if raised is not None:
-            raise raised
+            try:
+                raise raised
+            finally:
+                raised = None  # no cycle of the error and this frame
         if answer and found:
             self._report(found[-1])
         found = [_python(each) for each in found[:-1] or [answer]]

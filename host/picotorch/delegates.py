@@ -404,7 +404,10 @@ class Delegates:
         """Raise it, if there is one."""
         error = self.take_error()
         if error is not None:
-            raise error
+            try:
+                raise error
+            finally:
+                error = None  # no cycle of the error and this frame
 
     def _keep(self, error, delegate, instruction=-1):
         """Store the Error for an exception of a backend, at load or in an instruction.
@@ -420,6 +423,8 @@ class Delegates:
             else:
                 self._exception = error
                 error = fail(errors.INTERNAL, "", "delegate", delegate, source=self)
+                if error.text is not None:  # it has the exception's text, whose frames are not kept
+                    self._exception = None
         self._error = error
 
     def _locate(self, error, delegate, instruction):

@@ -388,7 +388,10 @@ class Method:
             explained = subject in _EXPLAINED or schema.SUBJECTS[subject] == "instruction"
             error = library_error(code, subject, index, argument, requested, available, what,
                                   self if explained else None, name, remedy)
-        raise error
+        try:
+            raise error
+        finally:
+            error = None  # a frame that refers to its own error is a cycle: only a collector frees it
 
     def explain(self, error):
         """Return details of an error: the missing operators, or the argument that a kernel refused."""

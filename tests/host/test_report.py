@@ -215,7 +215,7 @@ def test_int8_stands_beside_float(call, tmp_path, samples):
     head, rows = table_after(root, "Layers")
     sqnrs = {row[head.index("operator")]: row[head.index("SQNR")] for row in rows[:-1]}
     assert sqnrs["cortex_m::quantize_per_tensor"] == ""
-    for operator in ("depthwise_conv2d", "conv2d", "linear"):
+    for operator in ("conv2d", "avg_pool2d", "linear"):
         assert float(sqnrs[f"cortex_m::quantized_{operator}"].removesuffix(" dB")) > 35
 
 
@@ -223,7 +223,7 @@ def test_layers_that_compute_the_same_stand_beside_each_other(call, tmp_path):
     root = written(call, tmp_path, INT8, NET)
     (_, rows), models = (html_page.table(root.one("details").one("table")),
                          html_page.data(root)["models"])
-    assert ["1", "quantized_depthwise_conv2d", "0-1", "convolution, relu"] == [
+    assert ["1", "quantized_conv2d", "0-1", "convolution, relu"] == [
         rows[1][0], rows[1][1], rows[1][3], rows[1][4]]
     for column, model in ((2, models[0]), (5, models[1])):
         costs = [int(row[column].replace(",", "")) for row in rows if row[column]]

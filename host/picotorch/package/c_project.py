@@ -38,8 +38,8 @@ from .license import license_text
 from .platforms import LIBRARY, MAKE, PROJECTS, Platform, replace_words
 
 _TARGETS = c_sources.KERNELS.parent / "examples" / "c"
-_OF_MAIN = ("main", "run_models", "say", "line", "used", "put", "put_text", "put_number",
-            "put_elements")
+_OF_MAIN = ("main", "run_models", "say", "line", "used", "put", "put_text", "put_unsigned",
+            "put_number", "put_float", "put_elements")
 # Names that no model can have: folders and files of the project, targets of CMake, devices of Windows,
 # and headers of C, POSIX and Arduino, which a folder or a header of the same name would hide.
 _RESERVED = {LIBRARY, "build", "main", "makefile", "license", "readme", "cmakelists", "target",

@@ -11,6 +11,10 @@ from .c_method import CMethod
 from .identifiers import Identifiers
 
 _WORDS = 8  # words of an input in a line
+_KINDS = {  # kind of elements, for put_elements of main.c; 'x' for others
+    lib.PT_DTYPE_FLOAT: "f", lib.PT_DTYPE_CHAR: "i", lib.PT_DTYPE_SHORT: "i", lib.PT_DTYPE_INT: "i",
+    lib.PT_DTYPE_LONG: "i", lib.PT_DTYPE_BYTE: "u", lib.PT_DTYPE_BOOL: "u", lib.PT_DTYPE_UINT16: "u",
+    lib.PT_DTYPE_UINT32: "u", lib.PT_DTYPE_UINT64: "u"}
 
 
 def data(name: str, methods: list[CMethod], samples: dict[str, list[Any]],
@@ -43,7 +47,7 @@ def _array(io: Input, value: np.ndarray) -> list[str]:
 # ---- main.c
 
 def runs(methods: list[CMethod]) -> str:
-    """Return functions for main.c that run one method each. Tensors are printed in hexadecimal."""
+    """Return functions for main.c that run one method each, and print its outputs as numbers."""
     return "\n\n".join("\n".join([*_memories(method), *_run(method)]) for method in methods)
 
 
@@ -85,12 +89,13 @@ def _print(io: Output) -> list[str]:
         size = f"sizeof(*{io.name}())"
         count = (f"pt_product({io.name}_sizes(), {io.macro}_RANK) * {size}" if io.is_dynamic
                  else f"{io.macro}_BYTES")
-        lines.append(f"    put_elements({io.name}(), {count}, {size});")
+        kind = _KINDS.get(io.info.scalar_type(), "x")
+        lines.append(f"    put_elements({io.name}(), {count}, {size}, '{kind}');")
     elif io.is_listed:
         lines.append(f'    put_text("{io.describe()}\\n");')
     elif io.tag == lib.PT_TYPE_DOUBLE:
         lines += [f"    double number_{io.i} = {io.name}();",
-                  f"    put_elements(&number_{io.i}, sizeof(double), sizeof(double));"]
+                  f"    put_elements(&number_{io.i}, sizeof(double), sizeof(double), 'x');"]
     else:
-        lines += [f"    put_number((int32_t){io.name}());", "    put('\\n');"]
+        lines += [f"    put_number({io.name}());", "    put('\\n');"]
     return lines

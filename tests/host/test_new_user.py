@@ -104,6 +104,11 @@ def test_the_python_code_of_readme_has_the_outputs_of_the_model(block, python, t
     assert y.tolist() == np.ravel(expected.numpy()).tolist() and len(set(y.tolist())) == 10
 
 
+def test_the_c_of_the_pages_compiles_with_the_installed_header(python, tmp_path):
+    (include,) = python.parents[1].glob("lib/*/site-packages/picotorch/sources/kernels/include")
+    shown_code.compile_c(ROOT / "docs" / "c.md", include, tmp_path)
+
+
 def test_the_c_of_readme_calls_a_project(python, tmp_path):
     shown_code.compile_with_project(README, ROOT / "docs" / "net_int8.pte", python, tmp_path)
 

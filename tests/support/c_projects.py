@@ -59,7 +59,7 @@ def expected(ptm, fixture, prefix="model"):
 
 
 def words_of(value, info):
-    """Return the elements in stored order; as integers of their bits if main.c prints no numbers."""
+    """Return the elements in stored order; as raw bytes if main.c prints no numbers."""
     stored = np.frombuffer(bytes(to_stored(value, info.dim_order())), numpy_dtype(info))
     has_bits = info.dtype in ("Half", "BFloat16", "Double") or stored.dtype.kind == "c"
     return stored.view(f"V{stored.itemsize}") if has_bits else stored

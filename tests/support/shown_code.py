@@ -54,17 +54,19 @@ def compile_c(path, include, folder):
     """Compile the first C block of a page with the headers in a folder."""
     block = code(path, "c")[0]
     declared = "" if "pt_value_view y;" in block else "static pt_value_view y;"
-    program = folder / "shown.c"
-    program.write_text(_C.format(declared=declared, block=block))
-    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", f"-I{include}",
-                    program], check=True)
+    _compile(_C.format(declared=declared, block=block), folder, include)
 
 
 def compile_with_project(path, model, python, folder):
     """Compile the first C block of a page with the C project of a model, written by a Python."""
     subprocess.run([python, "-m", "picotorch", "compile", model, "--name", "digits", "--c", "project"],
                    cwd=folder, check=True, capture_output=True)
+    project = folder / "project"
+    _compile(_PROJECT.format(block=code(path, "c")[0]), folder, project, project / "picotorch/include")
+
+
+def _compile(text, folder, *includes):
     program = folder / "shown.c"
-    program.write_text(_PROJECT.format(block=code(path, "c")[0]))
-    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-Iproject",
-                    "-Iproject/picotorch/include", program], cwd=folder, check=True)
+    program.write_text(text)
+    subprocess.run(["gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+                    *(f"-I{include}" for include in includes), program], check=True)

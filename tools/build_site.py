@@ -36,10 +36,11 @@ def names():
 
 def main():
     environment = os.environ | {"PYTHONPATH": str(PACKAGES), "NO_MKDOCS_2_WARNING": "1"}
-    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict",
-                           "-f", ROOT / "tools" / "site" / "mkdocs.yml"], env=environment)
+    done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict",  # not with --quiet
+                           "-f", ROOT / "tools" / "site" / "mkdocs.yml"], env=environment,
+                          stderr=subprocess.PIPE, text=True)
     if done.returncode:
-        sys.exit(done.returncode)
+        sys.exit("\n".join(line for line in done.stderr.splitlines() if not line.startswith("INFO")))
     entries = json.loads((SITE / "search" / "search_index.json").read_text())["docs"]
     text = " ".join(f"{one['title']} {one['text']}" for one in entries)
     if missing := sorted(name for name in names() if name not in text):

@@ -1,4 +1,4 @@
-"""Add to the pages of docs/ those that other files of the repository hold, and lead links to them.
+"""Add the repository's other pages to those of docs/, and lead links to them.
 
 A page outside docs/, such as CONTRIBUTING.md, becomes project/CONTRIBUTING.md of the site. README.md
 becomes index.md. Any other file that a page links to is copied to source/. The pages in reference/ are

@@ -46,10 +46,9 @@ def between(values: list[float]) -> str:
 def figures() -> str:
     ratios = [float(cell.split(" / ")[0]) for row in rows("performance.md", "instructions, ratio")
               for name, cell in row.items() if name.startswith("M") and cell != "–"]
-    pools = [float(row["pool ratio"]) for row in rows("performance.md", "model")
-             if row["weights"] == "none" and row["pool ratio"] != "–"]
-    flash = [float(row["flash ratio"]) for row in rows("performance.md", "model")
-             if row["weights"] == "none" and row["flash ratio"] != "–"]
+    pools, flash = (
+        [float(row[f"{name} ratio"]) for row in rows("performance.md", "model")
+         if row["weights"] == "none" and row[f"{name} ratio"] != "–"] for name in ("pool", "flash"))
     malformed = next(row["figures"] for row in rows("reliability.md", "what")
                      if row["what"].startswith("malformed files"))
     files, crashed, hung = (re.search(pattern, malformed)[1] for pattern in

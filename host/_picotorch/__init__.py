@@ -275,12 +275,8 @@ class _Caller:
                 passed.append(self._int(each) if kind.kind in ("primitive", "enum") else each)
         found = [ffi.new(kind) for kind in parameters[len(passed) :]]
         answer = function(*passed, *found)
-        raised = self._raised.pop(threading.get_ident(), None)
-        if raised is not None:
-            try:
-                raise raised
-            finally:
-                raised = None  # no cycle of the error and this frame
+        if threading.get_ident() in self._raised:  # in no variable: it would be a cycle with the frame
+            raise self._raised.pop(threading.get_ident())
         if answer and found:
             self._report(found[-1])
         found = [_python(each) for each in found[:-1] or [answer]]

@@ -161,10 +161,11 @@ def _is_relu(lut: bytes) -> bool:
 
     Behind the second line it may have a third, of results that are all the maximum.
     """
+    if not lut:
+        return False
     results = np.frombuffer(lut, np.int8).astype(float)
-    results = results[:int(results.argmax()) + 1] if len(results) else results
-    return len(results) > 0 and any(_is_straight(results[:i + 1]) and _is_straight(results[i:])
-                                    for i in range(len(results)))
+    results = results[:int(results.argmax()) + 1]
+    return any(_is_straight(results[:i + 1]) and _is_straight(results[i:]) for i in range(len(results)))
 
 
 def _is_straight(results: np.ndarray[Any, Any]) -> bool:

@@ -4,14 +4,16 @@
     make site
     .venv/bin/python tools/build_site.py
 
-The build is strict: a link or an anchor that leads nowhere ends it. The search has to find the name of
-each error, each command and each option.
+The build is strict: a link or an anchor that leads nowhere ends it. So does Markdown that a page shows
+as text. The search has to find the name of each error, each command and each option, as a whole word.
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 
 import click
@@ -21,6 +23,12 @@ from picotorch.schema import ERROR_NAMES
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ROOT / "build" / "site-packages"
 SITE = ROOT / "build" / "site"
+# Elements without Markdown's marks, and those that each begin a text
+SKIPPED = {"code", "pre", "script", "style", "nav", "h1", "h2", "h3", "h4"}
+BLOCKS = {"p", "li", "td", "th", "dd", "div", "details"}
+# An item of a list; a row or the rule of a table; a heading; bold text, a link, code or a fence
+MARKDOWN = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s|^\s*\||\|\s*$|\|\s*:?-{3}|^\s*#+ |\*\*|\]\(|`",
+                      re.MULTILINE)
 
 
 def names():
@@ -34,6 +42,44 @@ def names():
     return found
 
 
+class Texts(HTMLParser):
+    """Collect the texts of a page, block by block, without code and headings."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.skipped, self.blocks = 0, [""]
+        self.feed(page.read_text())
+
+    def handle_starttag(self, tag, attrs):
+        self.skipped += tag in SKIPPED
+        self.blocks += [""] * (tag in BLOCKS)
+
+    def handle_endtag(self, tag):
+        self.skipped -= tag in SKIPPED
+        self.blocks += [""] * (tag in BLOCKS)
+
+    def handle_data(self, data):
+        if not self.skipped:
+            self.blocks[-1] += data
+
+
+def check_pages():
+    """End the program if a page shows Markdown as text."""
+    shown = [f"{page.relative_to(SITE)}: {text.strip()[:200]}" for page in sorted(SITE.rglob("*.html"))
+             for text in Texts(page).blocks if MARKDOWN.search(text)]
+    if shown:
+        sys.exit("pages show Markdown as text:\n" + "\n".join(shown))
+
+
+def check_search():
+    """End the program if the search does not find a name as a whole word."""
+    entries = json.loads((SITE / "search" / "search_index.json").read_text())["docs"]
+    words = {word for one in entries
+             for word in re.findall(r"--?[a-z][\w-]*|\w[\w-]*", f"{one['title']} {one['text']}")}
+    if missing := sorted(names() - words):
+        sys.exit("the search does not find: " + ", ".join(missing))
+
+
 def main():
     environment = os.environ | {"PYTHONPATH": str(PACKAGES), "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict",  # not with --quiet
@@ -41,10 +87,8 @@ def main():
                           stderr=subprocess.PIPE, text=True)
     if done.returncode:
         sys.exit("\n".join(line for line in done.stderr.splitlines() if not line.startswith("INFO")))
-    entries = json.loads((SITE / "search" / "search_index.json").read_text())["docs"]
-    text = " ".join(f"{one['title']} {one['text']}" for one in entries)
-    if missing := sorted(name for name in names() if name not in text):
-        sys.exit("the search does not find: " + ", ".join(missing))
+    check_pages()
+    check_search()
     print(f"{SITE.relative_to(ROOT)}/index.html: {len(list(SITE.rglob('*.html')))} pages")
 
 

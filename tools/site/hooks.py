@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import click
+import picotorch
 from mkdocs.structure.files import File
 from picotorch.cli import main as cli
 
@@ -19,6 +20,7 @@ HEADER = ROOT / "kernels" / "include" / "picotorch" / "picotorch.h"
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)")
 IMAGE = re.compile(r"(!\[[^\]]*\])\(docs/([^)\s]+)\)")
 FENCE = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
+ITEM = re.compile(r"(?:[-*+]|\d+[.)]) +")
 PYTHON = ("Program", "BufferDataLoader", "FileDataLoader", "MethodMeta", "MemoryAllocator",
           "HierarchicalAllocator", "MemoryManager", "Method", "Module", "Tensor", "TensorInfo",
           "ValueList", "from_blob", "FlatTensorDataMap", "MergedDataMap", "TensorLayout", "Backend",
@@ -79,6 +81,37 @@ def relink(markdown, path, page):
                                         for part in parts))
 
 
+# ---- from GitHub's Markdown to that of Python-Markdown
+
+
+def indented(markdown):
+    """Indent the blocks of list items by 4 spaces a level, and put empty lines above lists and tables.
+
+    GitHub accepts blocks indented as far as the text of their item, an item directly below a block, and
+    lists and tables directly below a paragraph.
+    """
+    lines, items, fence = [], [], False  # items: the column of their text, and their first line
+    for line in markdown.splitlines():
+        rest = line.lstrip()
+        before = None  # the item that ends above
+        while rest and not fence and items and len(line) - len(rest) < items[-1][0]:
+            before = items.pop()
+        column = items[-1][0] if items else 0
+        text = line[column:]
+        item = None if fence else ITEM.match(text)
+        above = lines[-1] if lines else ""
+        if above and not fence and (
+                before and "" in lines[before[1]:] or
+                not items and not before and (item and above[0] != "#" or
+                                              text.startswith("|") and above[0] not in "|<")):
+            lines.append("")
+        if item:
+            items.append((column + item.end(), len(lines)))
+        lines.append(" " * 4 * (len(items) - bool(item)) + text if rest else "")
+        fence ^= rest.startswith("```")
+    return "\n".join(lines).replace("<details><summary>", '<details markdown="1">\n<summary>')
+
+
 # ---- pages that are written here
 
 
@@ -110,7 +143,11 @@ def c_page():
 def python_page():
     """Return a page that mkdocstrings fills with the docstrings of the classes and functions."""
     lines = ["# Python API", "", "All of `import picotorch`, on boards and on computers.", ""]
-    return "\n".join([*lines, *(f"::: picotorch.{name}\n" for name in PYTHON)])
+    for name in PYTHON:
+        lines.append(f"::: picotorch.{name}\n")
+        if (getattr(picotorch, name).__doc__ or "").startswith("Made by"):  # not by its constructor
+            lines.append("    options:\n      merge_init_into_class: false\n")
+    return "\n".join(lines)
 
 
 WRITTEN = {"reference/commands.md": commands_page, "reference/c.md": c_page,
@@ -144,6 +181,6 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, **_):
-    """Lead the links of a page to pages of the site."""
+    """Lead the links of a page to pages of the site, and indent its lists."""
     name = page.file.src_uri
-    return markdown if name in WRITTEN else relink(markdown, path_of(name), name)
+    return markdown if name in WRITTEN else indented(relink(markdown, path_of(name), name))

@@ -252,6 +252,10 @@ build/site-packages/installed: $(REQUIREMENTS)/site.txt | python
 	.venv/bin/python -m pip install -q --no-deps --target $(@D) --require-hashes -r $<
 	@touch $@
 
+.PHONY: report-pictures
+report-pictures: firmware ## Write the pictures of docs/report.md (needs chromium)
+	.venv/bin/python tools/report_pictures.py
+
 ##@ Before a commit
 
 .PHONY: check venv style types

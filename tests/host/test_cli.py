@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,8 +13,10 @@ import xml.etree.ElementTree
 import zipfile
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
+from picotorch.cli.main import cli
 from picotorch.errors import MEMORY_ALLOCATION_FAILED, fail
 from picotorch.host import files, show, twin
 from picotorch.host.request import Result
@@ -417,6 +420,23 @@ def test_help_has_an_example(call, command):
     status, out, _ = call(*command, "--help")
     assert status == 0
     assert "Example" in out and "  picotorch " in out
+
+
+def summaries(call):
+    """Return the summaries of `picotorch --help` by command."""
+    status, out, error = call("--help")
+    assert (status, error) == (0, "") and "..." not in out.partition("Commands:")[2]
+    assert max(map(len, out.splitlines())) <= 80
+    entries = re.findall(r"^  (\S+) +(.+(?:\n {4,}.+)*)", out.partition("Commands:")[2], re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in entries}
+
+
+def test_the_list_of_commands_has_the_first_sentence_of_each_help(call):
+    with click.Context(cli) as context:
+        helps = {name: cli.get_command(context, name).help for name in cli.list_commands(context)}
+    assert summaries(call) == {
+        name: re.match(r".*?\.(?=\s)", text, re.DOTALL)[0].replace("\n", " ").replace("    ", "")
+        for name, text in helps.items()}
 
 
 # ---- inspect

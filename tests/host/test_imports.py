@@ -9,6 +9,7 @@ from pathlib import Path
 
 import picotorch
 import pytest
+from picotorch.cli import main as cli
 from support import fixture_store
 
 pytestmark = pytest.mark.check
@@ -60,6 +61,13 @@ def test_a_command_imports_only_its_modules(arguments):
 ], ids=lambda value: value[0] if isinstance(value, list) else "")
 def test_other_commands_import_little_more(arguments, needed):
     assert report(*arguments)[0] & FOREIGN == needed
+
+
+def test_the_list_of_commands_imports_none_of_them():
+    modules, _ = report("--help")
+    of_commands = {f"picotorch.cli.{path.stem}" for path in Path(cli.__file__).parent.glob("*.py")}
+    assert modules & of_commands == {cli.__name__, "picotorch.cli.command"}
+    assert modules & (FOREIGN | {"numpy"}) == set()
 
 
 def late_imports():

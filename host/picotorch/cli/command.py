@@ -19,7 +19,6 @@ from picotorch.errors import MEMORY_ALLOCATION_FAILED, NOT_FOUND
 from picotorch.schema import SUBJECT_METHOD_NAME, SUBJECTS
 
 from ..host import files
-from ..host.request import subject_of
 
 if TYPE_CHECKING:
     ParamType: TypeAlias = click.ParamType[Any]
@@ -179,6 +178,8 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except Error as error:
+            from ..host.request import subject_of  # imports numpy, which --help does without
+
             option = _OPTIONS.get((error.code, subject_of(error)))
             if any(option in parameter.opts for parameter in self.params):
                 vars(error)["option"] = option

@@ -13,9 +13,29 @@ from ..host.report import Report
 from ..host.sources import ROOT
 from ..measure import sizing
 from ..run import running
+from . import options
+from .command import command
 
 EXAMPLES_DIR = ROOT / "examples"
 NO_COPY = (".mpy",)  # suffixes of files that tests write there
+
+
+@command("examples")
+@click.argument("name", required=False, metavar="[NAME")
+@click.argument("folder", required=False, type=click.Path(path_type=Path), metavar="[FOLDER]]")
+@options.as_json
+def examples_command(name: str | None, folder: Path | None, as_json: bool) -> None:
+    """List the examples, or copy example NAME into a new FOLDER (by default NAME).
+
+    \b
+    Examples:
+      picotorch examples
+      picotorch examples gesture my_gesture
+    """
+    if name is None:
+        show.report(examples(), as_json, show_list)
+    else:
+        show.report(copy(name, folder or Path(name)), as_json, show_copied)
 
 
 def names() -> list[str]:

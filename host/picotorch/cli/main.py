@@ -1,6 +1,7 @@
 """Define the command line.
 
 A command's module is imported only for this command, because importing all takes longer than most runs.
+The list of commands imports none: the table here has their summaries.
 """
 
 import contextlib
@@ -12,8 +13,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -22,32 +22,79 @@ from picotorch.errors import INTERNAL, MEMORY_ALLOCATION_FAILED, fail
 
 from ..host import files, show
 from ..host.report import Report
-from . import options
-from .command import Choice, Command, did_you_mean
+from .command import did_you_mean
 
 INTERRUPTED = 130
 
-_SHELLS = ("bash", "zsh", "fish")
 
-# For each command: its module, and the function in it.
+class _Listed(NamedTuple):
+    """A command: its module, the function in it, and the first sentence of its help."""
+
+    module: str
+    function: str
+    summary: str
+
+
 _COMMANDS = {
-    "advise": ("advise", "advise"),
-    "boards": ("boards", "boards_command"),
-    "compile": ("compile", "compile_command"),
-    "deploy": ("deploy", "deploy"),
-    "export": ("export", "export"),
-    "firmware": ("firmware", "firmware"),
-    "flash": ("deploy", "flash"),
-    "inspect": ("inspect", "inspect"),
-    "library": ("library", "library"),
-    "natmod": ("firmware", "natmod"),
-    "parity": ("parity", "parity_command"),
-    "profile": ("profile", "profile_command"),
-    "repl": ("boards", "repl"),
-    "report": ("report", "report"),
-    "run": ("run", "run"),
-    "selftest": ("deploy", "selftest"),
-    "size": ("size", "size"),
+    "advise": _Listed(
+        "advise", "advise",
+        "Show what costs most in MODEL, and what to change in the module or its export."),
+    "boards": _Listed(
+        "boards", "boards_command",
+        "List the emulated boards, the connected ones, or chips."),
+    "compile": _Listed(
+        "compile", "compile_command",
+        "Compile MODEL ahead of time to a .ptm file, which runs from flash without a loader."),
+    "completion": _Listed(
+        "completion", "completion",
+        "Print the script that makes a shell complete commands, options and boards."),
+    "deploy": _Listed(
+        "deploy", "deploy",
+        "Copy MODEL to a connected board, and check the copy."),
+    "examples": _Listed(
+        "examples", "examples_command",
+        "List the examples, or copy example NAME into a new FOLDER (by default NAME)."),
+    "export": _Listed(
+        "export", "export",
+        "Export a PyTorch module as a program (.pte), or reduce a program's memory."),
+    "firmware": _Listed(
+        "firmware", "firmware",
+        "Build the firmware of a board with only the kernels that some models need."),
+    "flash": _Listed(
+        "deploy", "flash",
+        "Write FIRMWARE to the flash of a board, and check what was written."),
+    "inspect": _Listed(
+        "inspect", "inspect",
+        "List the contents of MODEL: methods, signature, operators, memory plan, instructions."),
+    "library": _Listed(
+        "library", "library",
+        "Write the C library for a build system, without a model."),
+    "natmod": _Listed(
+        "firmware", "natmod",
+        "Build the native module, which adds picotorch to stock MicroPython without flashing."),
+    "parity": _Listed(
+        "parity", "parity_command",
+        "Compare the outputs and the method pool of a board with the twin's, to the bit."),
+    "profile": _Listed(
+        "profile", "profile_command",
+        "Measure each instruction of MODEL: machine instructions on an emulated board, time on the "
+        "twin, processor cycles or time on a connected board."),
+    "repl": _Listed(
+        "boards", "repl",
+        "Open MicroPython's prompt on an emulated board, with files and picotorch."),
+    "report": _Listed(
+        "report", "report",
+        "Write a page of HTML about MODEL: does it fit, where do memory and time go, what to change."),
+    "run": _Listed(
+        "run", "run",
+        "Execute a method of MODEL once, and print its outputs and what it needed."),
+    "selftest": _Listed(
+        "deploy", "selftest",
+        "Test models, error handling and parity on a connected board, in about a minute."),
+    "size": _Listed(
+        "size", "size",
+        "Show how much memory a method of MODEL needs, to the byte, and which chips and boards it "
+        "fits."),
 }
 
 
@@ -55,14 +102,20 @@ class _Group(click.Group):
     """Import a command when it is requested."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted([*_COMMANDS, *self.commands])
+        return sorted(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
-            return super().get_command(ctx, cmd_name)
-        module, function = _COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(f".{module}", __package__), function)
+            return None
+        listed = _COMMANDS[cmd_name]
+        module = importlib.import_module(f".{listed.module}", __package__)
+        command: click.Command = getattr(module, listed.function)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write each command with its whole summary."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _COMMANDS[name].summary) for name in self.list_commands(ctx)])
 
     def resolve_command(self, ctx: click.Context,
                         args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
@@ -85,44 +138,6 @@ def cli() -> None:
     Example:
       picotorch run model.pte --board mps2-an386
     """  # noqa: D205 -- click prints it
-
-
-@cli.command("examples", cls=Command)
-@click.argument("name", required=False, metavar="[NAME")
-@click.argument("folder", required=False, type=click.Path(path_type=Path), metavar="[FOLDER]]")
-@options.as_json
-def examples_command(name: str | None, folder: Path | None, as_json: bool) -> None:
-    """List the examples, or copy example NAME into a new FOLDER (by default NAME).
-
-    \b
-    Examples:
-      picotorch examples
-      picotorch examples gesture my_gesture
-    """
-    from . import examples
-
-    if name is None:
-        show.report(examples.examples(), as_json, examples.show_list)
-    else:
-        show.report(examples.copy(name, folder or Path(name)), as_json, examples.show_copied)
-
-
-@cli.command("completion", cls=Command)
-@click.argument("shell", type=Choice(_SHELLS), metavar="|".join(_SHELLS))
-def completion_command(shell: str) -> None:
-    """Print the script that makes a shell complete commands, options and boards.
-
-    \b
-    Examples:
-      picotorch completion bash >> ~/.bashrc
-      picotorch completion zsh >> ~/.zshrc
-      picotorch completion fish > ~/.config/fish/completions/picotorch.fish
-    """
-    from click import shell_completion
-
-    found = shell_completion.get_completion_class(shell)
-    assert found is not None  # click has a completion class for each shell of _SHELLS
-    click.echo(found(cli, {}, "picotorch", "_PICOTORCH_COMPLETE").source())
 
 
 # ---- errors

@@ -102,7 +102,7 @@ def test_the_operator_with_the_largest_share_has_the_most_cycles(call, name, boa
         rows = sorted(entry["instructions"], key=lambda row: -row[key])
         out = call("profile", path(name), "--board", board, "--sort", "share")[1]
         table = out.strip().partition("\n\n")[0].splitlines()
-        assert "share of cycles" in table[1]
+        assert " of cycles " in table[1]
         assert [line.split()[0] for line in table[2:]] == [str(row["index"]) for row in rows]
 
 

@@ -2,13 +2,16 @@
 
 import os
 import pty
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree
 from pathlib import Path
 
+import click
 import pytest
 from picotorch.boards.boards import board_names, load_board
+from picotorch.host import show
 from picotorch.run import listing, running
 from support import fixture_store
 
@@ -50,11 +53,12 @@ def test_no_warning_is_printed(call, monkeypatch):
     assert (status, error) == (0, "")
 
 
-def on_terminal(*command, **environment):
+def on_terminal(*command, columns=80, folder=None, **environment):
     """Run a command on a terminal, and return the text on the terminal."""
     screen, terminal = pty.openpty()
-    with subprocess.Popen([SCRIPT, *command], stdout=terminal, stderr=terminal,
-                          env={**os.environ, "TERM": "xterm", **environment}) as process:
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns), **environment}
+    with subprocess.Popen([SCRIPT, *command], stdout=terminal, stderr=terminal, cwd=folder,
+                          env=environment) as process:
         os.close(terminal)
         said = b""
         while True:
@@ -88,6 +92,41 @@ def test_a_board_that_runs_is_shown_on_a_terminal_only():
     assert b"mps2-an386 runs ...\r" in on_terminal(*command)
     done = ended(*command)
     assert b"runs ..." not in done.stdout and done.stderr == b""
+
+
+@pytest.mark.parametrize("board", ["host", "mps2-an386"])
+def test_a_profile_fits_the_terminal(board, tmp_path):
+    model = tmp_path / "model.pte"
+    model.write_bytes(fixture_store.load("int8_ds_cnn").path.read_bytes())
+    command = ("profile", model.name, "--board", board)
+    narrow, wide = (re.split(r"\r+\n|\r", on_terminal(*command, columns=columns, NO_COLOR="1",
+                                                    folder=tmp_path).decode())
+                    for columns in (80, 200))
+    file = subprocess.run([SCRIPT, *command], cwd=tmp_path, capture_output=True, text=True).stdout
+    assert max(map(len, narrow)) <= 80 < max(map(len, wide))
+    unit, cost = ("ns", "ns") if board == "host" else ("instr.", "cycles")
+    heads = [next(line for line in lines if "operator " in line)
+             for lines in (narrow, wide, file.splitlines())]
+    assert f"of {cost}" in heads[0] and "MACs/" not in heads[0]
+    assert heads[1].split() == heads[2].split() and f"MACs/{unit}" in heads[1]
+    further = [line for line in narrow if line.startswith("A wider terminal shows further columns: ")]
+    assert len(further) == 1 and f"MACs/{unit}" in further[0]
+    assert "A wider terminal" not in "".join(wide) + file
+
+
+@pytest.mark.parametrize("omitted, shortened, printed", [
+    ((), {}, ["a_long_name  1,000,000   50 %"]),
+    (("count",), {}, ["a_long_name   50 %"]),
+    (("count",), {"name": 7}, ["a..name  1,000,000   50 %"]),
+    (("count", "share"), {"name": 9}, ["a_long_name   50 %"]),
+])
+def test_columns_are_omitted_before_others_are_short(monkeypatch, capsys, omitted, shortened, printed):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "25")
+    rows = [["a_long_name", "1,000,000", "50 %"]]
+    dropped = show.table(["name", "count>", "share>"], rows, omitted, shortened)
+    assert click.unstyle(capsys.readouterr().out).splitlines()[1:] == printed
+    assert dropped == (["count"] if "1,000,000" not in printed[0] else [])
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

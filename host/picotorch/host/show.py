@@ -6,9 +6,10 @@ Names in a file are the file's choice: control characters of a terminal are not 
 import contextlib
 import json
 import math
+import shutil
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +23,7 @@ Reported = TypeVar("Reported", bound=Report)
 
 # Of the verdict in the last column of a table, on a terminal
 _COLOURS = {"fits": "green", "DOES NOT FIT": "red", "PASS": "green", "FAIL": "red"}
+_NOTHING: Mapping[str, int] = {}
 
 
 def report(found: Reported, is_json: bool, show_text: Callable[[Reported], None]) -> None:
@@ -95,17 +97,58 @@ def heading(text: str) -> None:
     click.secho(printable(text), bold=True)
 
 
-def table(columns: list[str], rows: list[list[Any]]) -> None:
-    """Print a table. Columns whose name ends in ">" are aligned to the right."""
-    rows = [[printable(str(cell)) for cell in row] for row in rows]
-    names = [name.rstrip(">") for name in columns]
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-    for number, row in enumerate([names, *rows]):
-        cells = [cell.rjust(width) if name.endswith(">") else cell.ljust(width)
-                 for cell, width, name in zip(row, widths, columns, strict=True)]
+def table(columns: list[str], rows: list[list[Any]], omitted: Sequence[str] = (),
+          shortened: Mapping[str, int] = _NOTHING) -> list[str]:
+    """Print a table. Columns whose name ends in ">" are aligned to the right.
+
+    omitted: columns that a terminal omits, the first of them first, if the table is wider than it.
+    shortened: columns whose cells it cuts in the middle, to these widths at least. Other output than a
+    terminal's has all. Returns the names of the omitted columns.
+    """
+    cells = [[name.rstrip(">"), *(printable(str(cell)) for cell in column)]
+             for name, *column in zip(columns, *rows, strict=True)]
+    right = {name.rstrip(">") for name in columns if name.endswith(">")}
+    limit = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    dropped = _fit(cells, limit, omitted, shortened) if limit else []
+    widths = [max(map(len, column)) for column in cells]
+    for number, row in enumerate(zip(*cells, strict=True)):
+        texts = [cell.rjust(width) if column[0] in right else cell.ljust(width)
+                 for cell, width, column in zip(row, widths, cells, strict=True)]
         if number and row[-1] in _COLOURS:
-            cells[-1] = click.style(cells[-1].rstrip(), fg=_COLOURS[row[-1]])
-        click.secho("  ".join(cells).rstrip(), dim=number == 0)
+            texts[-1] = click.style(texts[-1].rstrip(), fg=_COLOURS[row[-1]])
+        click.secho("  ".join(texts).rstrip(), dim=number == 0)
+    return dropped
+
+
+def _fit(cells: list[list[str]], limit: int, omitted: Sequence[str],
+         shortened: Mapping[str, int]) -> list[str]:
+    """Omit and shorten columns of a table, each with its name first, until it fits.
+
+    Returns the names of those that it omits.
+    """
+    def excess() -> int:
+        return sum(widths.values()) + 2 * (len(widths) - 1) - limit
+
+    widths = {column[0]: max(map(len, column)) for column in cells}
+    spare = sum(max(0, widths[name] - shortest) for name, shortest in shortened.items())
+    dropped = []
+    for name in omitted:
+        if excess() > spare:
+            del widths[name]
+            dropped.append(name)
+    while excess() > 0 and (long := [name for name in shortened if widths[name] > shortened[name]]):
+        widths[max(long, key=widths.__getitem__)] -= 1
+    cells[:] = [[_cut(cell, widths[column[0]]) for cell in column]
+                for column in cells if column[0] in widths]
+    return dropped
+
+
+def _cut(text: str, width: int) -> str:
+    """Replace the middle of a text that is wider by two points."""
+    if len(text) <= width:
+        return text
+    head = width // 4
+    return f"{text[:head]}..{text[len(text) - (width - 2 - head):]}"
 
 
 def size(count: int) -> str:

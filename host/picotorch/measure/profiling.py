@@ -228,18 +228,22 @@ def show_text(found: Profile, order: str) -> None:
     name = found.unit
     short = "instr." if name == "instructions" else name
     has_cycles = found.cycles is not None
-    head = [name + ">", *["cycles>"] * has_cycles, f"share of {found.share_of}>", "MACs>",
-            f"MACs/{short}>"]
+    head = [name + ">", *["cycles>"] * has_cycles, f"of {found.share_of}>", "MACs>", f"MACs/{short}>"]
+    omitted = ["calls", f"MACs/{short}", *[name] * has_cycles, "MACs"]
     show.heading(f"{found.model}, method {found.method} on {found.board}"
                  + (", packed weights" if found.pack_weights else ""))
-    show.table(["", "operator", "input * weights -> output", "calls>", *head],
-               [[row.index, row.call, row.shapes, row.calls, *_figures(row)] for row in rows])
+    columns = ["", "operator", "input * weights -> output", "calls>", *head]
+    missing = show.table(columns, [[row.index, row.call, row.shapes, row.calls, *_figures(row)]
+                                   for row in rows], omitted, dict.fromkeys(columns[1:3], 24))
     show.heading("By operator")
     execute = found.execute()
     show.table(["operator", "instr.>", "calls>", *head],
                [*[[one.call, one.instructions, one.calls, *_figures(one)] for one in found.operators],
                 ["end of the loop", "", "", f"{found.end_of_loop:,}", *[""] * (len(head) - 1)],
-                ["execute", len(rows), execute.calls, *_figures(execute)]])
+                ["execute", len(rows), execute.calls, *_figures(execute)]], omitted, {"operator": 38})
+    if missing:
+        click.echo()
+        show.line(f"A wider terminal shows further columns: {', '.join(missing)}")
     if has_cycles:
         click.echo(f"\nAbout {found.cycles:,} cycles, an estimate, as are those of each row.")
     if found.dynamic:

@@ -4,8 +4,10 @@ Its traceback refers to the frames of the caller. In a cycle with one of them it
 and buffers, and CPython 3.11 crashes when it collects a view of a frame that another view refers to.
 """
 
+import ast
 import gc
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -114,3 +116,52 @@ def test_an_error_is_freed_without_the_collector(name):
         assert freed() is None, gc.get_referrers(freed())
     finally:
         gc.enable()
+
+
+def raised_from_variables(function):
+    """Yield each `raise name`, or `raise name.error`, of a local variable that the function assigns and
+    that no `finally` around the statement clears."""
+    def walk(node, cleared):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+                continue
+            if isinstance(child, ast.Try):
+                names = {one.id for last in child.finalbody for one in ast.walk(last)
+                         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store | ast.Del)}
+                yield from walk(child, cleared | names)
+                continue
+            if isinstance(child, ast.Raise) and child.exc is not None:
+                raised = child.exc
+                while isinstance(raised, ast.Attribute):
+                    raised = raised.value
+                if isinstance(raised, ast.Name) and raised.id in assigned - cleared:
+                    yield child
+            yield from walk(child, cleared)
+
+    assigned = {node.id for node in ast.walk(function)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    yield from walk(function, set())
+
+
+HOST = Path(__file__).parents[2] / "host"
+
+
+def test_no_function_raises_an_error_that_its_frame_keeps():
+    found = [f"{path.relative_to(HOST)}:{statement.lineno}: {ast.unparse(statement)}"
+             for path in sorted(HOST.rglob("*.py")) for node in ast.walk(ast.parse(path.read_text()))
+             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+             for statement in raised_from_variables(node)]
+    assert found == []
+
+
+@pytest.mark.parametrize("lines, count", [
+    (["error = make()", "raise error"], 1),
+    (["one = make()", "raise one.error from None"], 1),
+    (["raise make()"], 0),
+    (["error = make()", "try:", "    raise error", "finally:", "    error = None"], 0),
+    (["error = make()", "try:", "    raise error", "finally:", "    del error"], 0),
+    (["try:", "    make()", "except ValueError as error:", "    raise error.cause"], 0),
+])
+def test_the_search_for_kept_errors(lines, count):
+    text = "\n    ".join(["def function():", *lines])
+    assert len(list(raised_from_variables(ast.parse(text).body[0]))) == count

@@ -147,7 +147,10 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
                 program = refused.lowered or first.lowered
                 if program is not None:  # the twin refuses it once more, and the caller names the layer
                     return program
-                raise first.error from first.error.__cause__
+                try:
+                    raise first.error from first.error.__cause__
+                finally:
+                    first = None  # no cycle of the error and this frame
             in_float |= found
 
 

@@ -201,6 +201,6 @@ def _show_time(method: CompiledMethod, of_method: str, entry: CompiledModel) -> 
                   f"{other.temp:,} B it takes about {other.cycles:,} cycles.")
     if not method.slowest:
         return
-    show.table(["slowest", "operator", "instructions>", "cycles>", "share of cycles>"], [
+    show.table(["slowest", "operator", "instructions>", "cycles>", "of cycles>"], [
         [row.index, row.call, f"{row.ticks:,}", f"{row.cycles:,}", f"{100 * row.share:.1f} %"]
         for row in method.slowest])

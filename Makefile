@@ -253,7 +253,7 @@ build/site-packages/installed: $(REQUIREMENTS)/site.txt | python
 	@touch $@
 
 .PHONY: report-pictures
-report-pictures: firmware ## Write the pictures of docs/report.md (needs chromium)
+report-pictures: firmware ## Write the pictures of docs/report.md (needs chromium and imagemagick)
 	.venv/bin/python tools/report_pictures.py
 
 ##@ Before a commit

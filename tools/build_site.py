@@ -23,7 +23,7 @@ from picotorch.schema import ERROR_NAMES
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ROOT / "build" / "site-packages"
 SITE = ROOT / "build" / "site"
-# Elements without Markdown's marks, and those that each begin a text
+# Elements without Markdown's marks; elements that begin a text of their own
 SKIPPED = {"code", "pre", "script", "style", "nav", "h1", "h2", "h3", "h4"}
 BLOCKS = {"p", "li", "td", "th", "dd", "div", "details"}
 # An item of a list; a row or the rule of a table; a heading; bold text, a link, code or a fence

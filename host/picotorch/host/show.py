@@ -124,7 +124,7 @@ def _fit(cells: list[list[str]], limit: int, omitted: Sequence[str],
          shortened: Mapping[str, int]) -> list[str]:
     """Omit and shorten columns of a table, each with its name first, until it fits.
 
-    Returns the names of those that it omits.
+    Returns the names of the omitted columns.
     """
     def excess() -> int:
         return sum(widths.values()) + 2 * (len(widths) - 1) - limit

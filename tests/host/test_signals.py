@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from picotorch.cli import main
 from picotorch.host import child
 from support import fixture_store
 
@@ -44,6 +45,33 @@ def test_an_interrupt_at_any_time_of_the_start():
         assert process.returncode in (-signal.SIGINT, 130, 0), (step, error)
         # in a command, click closes the terminal's ^C with a blank line
         assert error in (b"", b"Interrupted\n", b"\nInterrupted\n"), step
+
+
+class _Finalized:
+    """Receive a signal where Python drops exceptions."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def __del__(self):
+        signal.raise_signal(self.number)
+        for _ in range(1000):
+            pass
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_interrupt_in_a_finalizer_ends_the_command(monkeypatch, capfd, number):
+    def command(*_):
+        _Finalized(number)
+        time.sleep(30)
+
+    hook = sys.unraisablehook
+    monkeypatch.setattr(main, "_call", command)
+    with pytest.raises(SystemExit) as ended:
+        main.main(["boards"])
+    assert ended.value.code == main.INTERRUPTED
+    assert capfd.readouterr().err.strip() == "Interrupted"
+    assert sys.unraisablehook is hook
 
 
 def children(process):

@@ -25,6 +25,7 @@ from ..host.report import Report
 from .command import did_you_mean
 
 INTERRUPTED = 130
+_REPEAT = 0.001  # seconds: after the finalizer has returned
 
 
 class _Listed(NamedTuple):
@@ -216,6 +217,19 @@ def _call(arguments: Sequence[str], as_json: bool) -> Any:
                               remedy="this is a fault of picotorch: please report it"), as_json)
 
 
+def _interrupt_again(dropped: "sys.UnraisableHookArgs") -> None:
+    """Repeat an interrupt that arrived in a finalizer or in a weak reference's callback.
+
+    Python drops every exception there. Imports have such callbacks, so the first tenth of a second of a
+    command is full of them. A thread sends the signal, because the hook itself can raise nothing either.
+    """
+    if issubclass(dropped.exc_type, KeyboardInterrupt):
+        main_thread = threading.main_thread().ident
+        threading.Timer(_REPEAT, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
+    else:
+        sys.__unraisablehook__(dropped)
+
+
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
     """Make SIGTERM act like ctrl-C: as an exception that ends emulators and removes temporary folders.
@@ -226,12 +240,15 @@ def _signals() -> Iterator[None]:
         yield
         return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    hook = sys.unraisablehook
     try:
+        sys.unraisablehook = _interrupt_again
         for number, handler in before.items():
             if handler != signal.SIG_IGN:
                 signal.signal(number, signal.default_int_handler)
         yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
 

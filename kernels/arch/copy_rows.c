@@ -43,6 +43,32 @@ static void copy_long_rows(const byte_rows *r) {
 
 #if defined(__arm__)
 
+// A column: the bytes of each row from `at` on that one unit holds.
+typedef struct column_unit {
+    int32_t size;
+    void (*copy)(const byte_rows *r, int32_t at);
+} column_unit;
+
+#define COLUMN(name, copy)                                              \
+    static void copy_column_of_##name(const byte_rows *r, int32_t at) { \
+        uint8_t *to = r->to + at;                                       \
+        const uint8_t *from = r->from + at;                             \
+        const int32_t to_step = r->to_step, from_step = r->from_step;   \
+        for (int32_t i = r->rows; i > 0; i--) {                         \
+            copy;                                                       \
+            to += to_step, from += from_step;                           \
+        }                                                               \
+    }
+
+#define COPY_ONE(type) *(type *)(void *)to = *(const type *)(const void *)from
+
+// Copies four units one by one: gcc would call memcpy for a struct of bytes or halfwords.
+#define COPY_FOUR(type)                                    \
+    const type *in = (const void *)from;                   \
+    type *out = (void *)to;                                \
+    const type a = in[0], b = in[1], c = in[2], d = in[3]; \
+    out[0] = a, out[1] = b, out[2] = c, out[3] = d
+
 typedef struct four_words {
     uint32_t words[4];
 } __attribute__((may_alias)) four_words;
@@ -52,94 +78,63 @@ typedef struct two_words {
 } __attribute__((may_alias)) two_words;
 
 typedef uint32_t __attribute__((may_alias)) one_word;
+typedef uint16_t __attribute__((may_alias)) halfword;
 
-#define COPY_BLOCKS(type)                                             \
-    static void copy_rows_of_##type(const byte_rows *r) {             \
-        uint8_t *to = r->to;                                          \
-        const uint8_t *from = r->from;                                \
-        const int32_t to_step = r->to_step, from_step = r->from_step; \
-        for (int32_t i = r->rows; i > 0; i--) {                       \
-            *(type *)(void *)to = *(const type *)(const void *)from;  \
-            to += to_step, from += from_step;                         \
-        }                                                             \
-    }
+COLUMN(four_words, COPY_ONE(four_words))
+COLUMN(two_words, COPY_ONE(two_words))
+COLUMN(one_word, COPY_ONE(one_word))
+COLUMN(halfword, COPY_ONE(halfword))
+COLUMN(byte, COPY_ONE(uint8_t))
 
-COPY_BLOCKS(four_words)
-COPY_BLOCKS(two_words)
-COPY_BLOCKS(one_word)
-COPY_BLOCKS(uint8_t)
-
-// Copies rows four units at a time, then single units, then the bytes that are no whole unit.
-#define COPY_UNITS(type)                                                       \
-    static void copy_rows_by_##type(const byte_rows *r) {                      \
-        enum { SIZE = sizeof(type) };                                          \
-        uint8_t *to_row = r->to;                                               \
-        const uint8_t *from_row = r->from;                                     \
-        for (int32_t i = r->rows; i > 0; i--) {                                \
-            type *to = (void *)to_row;                                         \
-            const type *from = (const void *)from_row;                         \
-            int32_t n = r->n - 4 * SIZE;                                       \
-            for (; n >= 0; n -= 4 * SIZE, to += 4, from += 4) {                \
-                const type a = from[0], b = from[1], c = from[2], d = from[3]; \
-                to[0] = a, to[1] = b, to[2] = c, to[3] = d;                    \
-            }                                                                  \
-            for (n += 3 * SIZE; n >= 0; n -= SIZE) {                           \
-                *to++ = *from++;                                               \
-            }                                                                  \
-            uint8_t *rest = (void *)to;                                        \
-            const uint8_t *from_rest = (const void *)from;                     \
-            for (n += SIZE; n > 0; n--) {                                      \
-                *rest++ = *from_rest++;                                        \
-            }                                                                  \
-            to_row += r->to_step, from_row += r->from_step;                    \
-        }                                                                      \
-    }
-
-COPY_UNITS(one_word)
+static const column_unit aligned_units[] = {
+    {16, copy_column_of_four_words}, {8, copy_column_of_two_words}, {4, copy_column_of_one_word},
+    {2, copy_column_of_halfword},    {1, copy_column_of_byte},
+};
 
 #if defined(__ARM_FEATURE_UNALIGNED)
 
 typedef uint32_t __attribute__((may_alias, aligned(1))) unaligned_word;
+typedef uint16_t __attribute__((may_alias, aligned(1))) unaligned_halfword;
 
-COPY_UNITS(unaligned_word)
+COLUMN(unaligned_words, COPY_FOUR(unaligned_word))
+COLUMN(unaligned_word, COPY_ONE(unaligned_word))
+COLUMN(unaligned_halfword, COPY_ONE(unaligned_halfword))
 
-static void copy_unaligned_rows(const byte_rows *r, uint32_t unit) {
-    (void)unit;
-    copy_rows_by_unaligned_word(r);
+static const column_unit unaligned_units[] = {
+    {16, copy_column_of_unaligned_words},
+    {4, copy_column_of_unaligned_word},
+    {2, copy_column_of_unaligned_halfword},
+    {1, copy_column_of_byte},
+};
+
+static const column_unit *column_units(uint32_t unit) {
+    return unit & 3 ? unaligned_units : aligned_units;
 }
 
 #else
 
-typedef uint16_t __attribute__((may_alias)) half_word;
+COLUMN(four_halfwords, COPY_FOUR(halfword))
+COLUMN(four_bytes, COPY_FOUR(uint8_t))
 
-COPY_UNITS(half_word)
-COPY_UNITS(uint8_t)
+static const column_unit halfword_units[] = {
+    {8, copy_column_of_four_halfwords}, {2, copy_column_of_halfword}, {1, copy_column_of_byte}};
+static const column_unit byte_units[] = {{4, copy_column_of_four_bytes}, {1, copy_column_of_byte}};
 
-static void copy_unaligned_rows(const byte_rows *r, uint32_t unit) {
-    if (unit & 1) {
-        copy_rows_by_uint8_t(r);
-    } else {
-        copy_rows_by_half_word(r);
-    }
+static const column_unit *column_units(uint32_t unit) {
+    return unit & 1 ? byte_units : unit & 2 ? halfword_units : aligned_units;
 }
 
 #endif
 
-static void copy_by_units(const byte_rows *r) {
+// Copies all rows column by column, from the largest units on.
+static void copy_columns(const byte_rows *r) {
     const uint32_t addresses = (uint32_t)(uintptr_t)r->to | (uint32_t)(uintptr_t)r->from;
-    const uint32_t unit = addresses | (uint32_t)r->to_step | (uint32_t)r->from_step;
-    if (r->n == 1) {
-        copy_rows_of_uint8_t(r);
-    } else if (unit & 3) {
-        copy_unaligned_rows(r, unit);
-    } else if (r->n == 4) {
-        copy_rows_of_one_word(r);
-    } else if (r->n == 8) {
-        copy_rows_of_two_words(r);
-    } else if (r->n == 16) {
-        copy_rows_of_four_words(r);
-    } else {
-        copy_rows_by_one_word(r);
+    const column_unit *unit =
+        column_units(addresses | (uint32_t)r->to_step | (uint32_t)r->from_step);
+    for (int32_t at = 0; at < r->n; unit++) {
+        for (; at + unit->size <= r->n; at += unit->size) {
+            unit->copy(r, at);
+        }
     }
 }
 
@@ -150,7 +145,7 @@ static void copy_rows(const byte_rows *r) {
     if (r->n >= LONG_ROW && ((distance | steps) & 3) == 0) {
         copy_long_rows(r);
     } else {
-        copy_by_units(r);
+        copy_columns(r);
     }
 }
 

@@ -80,11 +80,11 @@ static inline int32_t pt_scale(int32_t doubled, int32_t multiplier, int32_t righ
 typedef struct pt_operand {
     int32_t zero_point; // -255..255
     int32_t multiplier, right, rounding;
-    int32_t signs; // -1 if negative values round differently: if `right` is not 0
+    int32_t signs; // -1 if negative products round differently: if `right` is not 0
 } pt_operand;
 
-static inline bool pt_is_fast_operand(int32_t multiplier, int32_t shift) {
-    return multiplier >= 0 && shift <= 0 && shift >= -PT_MAX_SHIFT;
+static inline bool pt_is_fast_operand(int32_t shift) {
+    return shift <= 0 && shift >= -PT_MAX_SHIFT;
 }
 
 static inline pt_operand pt_make_operand(int32_t zero_point, int32_t multiplier, int32_t shift) {
@@ -96,7 +96,7 @@ static inline pt_operand pt_make_operand(int32_t zero_point, int32_t multiplier,
 // Scales a value; the result is below PT_SUM_LIMIT / 2 in size.
 static inline int32_t pt_scale_operand(const pt_operand *o, int32_t value) {
     int32_t difference = value - o->zero_point;
-    int32_t rounding = o->rounding + (difference >> 31 & o->signs), high;
+    int32_t rounding = o->rounding + ((difference ^ o->multiplier) >> 31 & o->signs), high;
 #if defined(__ARM_FEATURE_DSP)
     __asm__("smmlar %0, %1, %2, %3"
             : "=r"(high)

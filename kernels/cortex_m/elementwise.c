@@ -147,6 +147,25 @@ static void elementwise_s8_add_row(const addition *x, const int8_t *a, const int
     }
 }
 
+// True if each operand and the sum are scaled in one step.
+static bool is_fast_addition(const addition *x) {
+    return pt_is_fast_operand(x->a.shift) && pt_is_fast_operand(x->b.shift) &&
+           pt_scales_fast(x->sum.multiplier, x->sum.shift);
+}
+
+static void add_row_fast(const addition *x, const int8_t *a, const int8_t *b, int8_t *out,
+                         int32_t done, int32_t n) {
+    const pt_operand of_a = pt_make_operand(x->a.zero_point, x->a.multiplier, x->a.shift);
+    const pt_operand of_b = pt_make_operand(x->b.zero_point, x->b.multiplier, x->b.shift);
+    const int32_t multiplier = x->sum.multiplier, right = -x->sum.shift;
+    const int32_t rounding = pt_rounding(x->sum.shift, x->range.offset);
+    for (int32_t i = done; i < n; i++) {
+        const int32_t sum = pt_scale_operand(&of_a, a[i]) + pt_scale_operand(&of_b, b[i]);
+        out[i] = (int8_t)pt_clamp(pt_scale(2 * sum, multiplier, right, rounding), x->range.min,
+                                  x->range.max);
+    }
+}
+
 // Tables of both operands for all values, doubled; used if there are enough elements.
 enum { TABLE = 256, TABLES_PAY = 256 };
 
@@ -209,7 +228,7 @@ static int add_by_vectors(pt_context *c, const addition *x, int32_t *tables, boo
             *done = false;
             return PT_ERROR_OK;
         }
-        elementwise_s8_add_row(x, a, b, out, some, n);
+        (is_fast_addition(x) ? add_row_fast : elementwise_s8_add_row)(x, a, b, out, some, n);
     }
     return PT_ERROR_OK;
 }
@@ -236,16 +255,14 @@ static int add_run(pt_context *c, const pt_ref *args) {
     if (done) {
         return PT_ERROR_OK;
     }
-    if (!PT_HAS_VECTORS && has_room && table_bytes(&x) &&
-        pt_is_fast_operand(x.a.multiplier, x.a.shift) &&
-        pt_is_fast_operand(x.b.multiplier, x.b.shift) &&
-        pt_scales_fast(x.sum.multiplier, x.sum.shift)) {
+    const bool fast = is_fast_addition(&x);
+    if (!PT_HAS_VECTORS && fast && has_room && table_bytes(&x)) {
         return add_by_tables(c, &x, (void *)c->scratch);
     }
     for (int32_t i = 0; i < p->rows; i++) {
         PT_TRY(elementwise_s8_begin_row(c, p, i, &n));
-        elementwise_s8_add_row(&x, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size,
-                               0, n);
+        (fast ? add_row_fast : elementwise_s8_add_row)(
+            &x, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size, 0, n);
     }
     return PT_ERROR_OK;
 }

@@ -7,6 +7,7 @@
 #include "core/generated/operator_arguments.h"
 #include "cortex_m/quantized.h"
 #include "portable/float_math.h"
+#include <string.h>
 
 enum { RANGE_LIMIT = 1 << 21 }; // such integers and their halves are exact in float32
 
@@ -109,13 +110,32 @@ static void quantize_values(const quantization *q, float inverse, uint8_t dtype,
     }
 }
 
+// Returns 1 / scale, rounded to float32.
+static float invert(double scale) {
+#if !(defined(__ARM_FP) && (__ARM_FP & 8))
+    // Divide float32 if the scale is one, as quantizers make it: the core has no division of
+    // doubles. The quotient is the same, since a double has more than twice the bits (Figueroa,
+    // "When is double rounding innocuous?", 1995).
+    enum { MAX_EXPONENT = 100, OMITTED = 29 }; // bits of a double's mantissa beyond a float32's
+    uint64_t bits;
+    memcpy(&bits, &scale, sizeof bits);
+    const int32_t exponent = (int32_t)(bits >> 52) - 1023;
+    if ((bits & ((1u << OMITTED) - 1)) == 0 && exponent >= -MAX_EXPONENT &&
+        exponent <= MAX_EXPONENT) {
+        const uint32_t mantissa = (uint32_t)(bits >> OMITTED) & 0x007FFFFF;
+        return 1.0f / ((pt_bits){.u = (uint32_t)(exponent + 127) << 23 | mantissa}).f;
+    }
+#endif
+    return (float)(1.0 / scale);
+}
+
 enum { PIECE = 1 << 14 }; // values between two polls
 
 static int quantize_run(pt_context *c, const pt_ref *args) {
     pt_tensor in = pt_get_tensor(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_INPUT]);
     pt_tensor out = pt_get_tensor(c, args[CORTEX_M_QUANTIZE_PER_TENSOR_OUT]);
     const quantization q = get_quantization(c, args);
-    float inverse = (float)(1.0 / q.scale);
+    const float inverse = invert(q.scale);
     int32_t n = pt_numel(&in), size = out.dtype == PT_DTYPE_SHORT ? 2 : 1;
     for (int32_t i = 0; i < n; i += PIECE) {
         int32_t some = n - i < PIECE ? n - i : PIECE;

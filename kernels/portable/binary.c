@@ -172,6 +172,49 @@ static __attribute__((noinline)) int binary_run_half_rows(pt_context *c, const p
     return PT_ERROR_OK;
 }
 
+// ---- rows of results of one byte
+
+// True for int8 throughout, and for comparisons of float32 or int8.
+static bool are_byte_rows(const operands *o) {
+    const uint8_t dtype = o->a.dtype;
+    return o->b.dtype == dtype &&
+           ((dtype == PT_DTYPE_FLOAT && o->out.dtype == PT_DTYPE_BOOL) ||
+            (dtype == PT_DTYPE_CHAR && (o->out.dtype == dtype || o->out.dtype == PT_DTYPE_BOOL)));
+}
+
+static void compare_float_row(const pt_binary *op, int32_t n, int8_t *out, const float *a,
+                              int32_t a_step, const float *b, int32_t b_step) {
+    for (; n > 0; n--, a += a_step, b += b_step) {
+        *out++ = op->f32(*a, *b) != 0;
+    }
+}
+
+// Integers wrap around to the bits of int8; results of comparisons are 0 and 1.
+static void binary_run_int8_row(const pt_binary *op, int32_t n, int8_t *out, const int8_t *a,
+                                int32_t a_step, const int8_t *b, int32_t b_step) {
+    for (; n > 0; n--, a += a_step, b += b_step) {
+        *out++ = (int8_t)op->i64(*a, *b);
+    }
+}
+
+static __attribute__((noinline)) int walk_byte_rows(pt_context *c, const pt_binary *op,
+                                                    const operands *o) {
+    pt_walk w;
+    pt_walk_tensors(&w, 3, (const pt_tensor *const[]){&o->out, &o->a, &o->b});
+    do {
+        int8_t *out = (int8_t *)o->out.data + w.offset[0];
+        if (o->a.dtype == PT_DTYPE_FLOAT) {
+            compare_float_row(op, w.n, out, (const float *)o->a.data + w.offset[1], w.strides[1][0],
+                              (const float *)o->b.data + w.offset[2], w.strides[2][0]);
+        } else {
+            binary_run_int8_row(op, w.n, out, (const int8_t *)o->a.data + w.offset[1],
+                                w.strides[1][0], (const int8_t *)o->b.data + w.offset[2],
+                                w.strides[2][0]);
+        }
+    } while (pt_walk_next(c, &w));
+    return w.error;
+}
+
 // ---- elements of any dtype
 
 static int64_t load_int(const pt_tensor *t, int32_t i, uint8_t compute) {
@@ -245,6 +288,9 @@ run_operands(pt_context *c, const pt_ref *args, const pt_binary *op, const opera
     }
     if (op->divides && !pt_is_floating(o.compute)) {
         PT_TRY(check_divisor(c, &o.b, o.compute));
+    }
+    if (pt_is_one(alpha) && are_byte_rows(&o)) {
+        return walk_byte_rows(c, op, &o);
     }
     return walk_elements(c, op, &o, pt_number_of(alpha, o.compute));
 }

@@ -319,7 +319,7 @@ def test_outputs_of_other_sizes_than_pytorchs_are_an_error(shapes, words):
     evaluated = pipeline._Evaluated(samples.Samples([[np.ones(1, np.float32)]]),
                                     [[np.zeros(shape) for shape in shapes]], None)
     with pytest.raises(Error, match="NotSupported.*net: the program computes other sizes") as raised:
-        pipeline._compared(SimpleNamespace(torch=torch), source, lowered, evaluated)
+        pipeline._compared(SimpleNamespace(torch=torch), source, lowered, evaluated, iter)
     assert words in raised.value.message and "with other operators" in raised.value.message
 
 

@@ -136,6 +136,26 @@ def test_progress_is_a_count_from_time_to_time(monkeypatch):
         text.split()[0].isdigit() for text in told[1:-1])
 
 
+def test_the_time_left_is_reported_if_the_number_of_items_is_known(monkeypatch):
+    now = itertools.count()  # an item takes a second
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    told = []
+    assert list(progress.Steps(told.append).each(list(range(200)))) == list(range(200))
+    counts = [int(text.split(" of 200, ")[0]) for text in told]
+    assert told == [f"{count} of 200, {200 - count} s left ... " for count in counts]
+    pauses = [after - before for before, after in itertools.pairwise(counts)]
+    assert pauses == sorted(pauses) and len(told) < 15  # one line, however long it takes
+    told.clear()
+    assert list(progress.Steps(told.append).each(iter(range(200)))) == list(range(200))
+    assert told and all(text.split()[0].isdigit() and text.endswith(" ... ") and " of " not in text
+                        for text in told)
+
+
+def test_a_step_without_items_reports_no_count():
+    told = []
+    assert list(progress.Steps(told.append).each([])) == [] == told
+
+
 @pytest.mark.parametrize("text, found", {
     "min-max": ("min-max", 99.9), "mse": ("mse", 99.9), "percentile": ("percentile", 99.9),
     "percentile:99.5": ("percentile", 99.5), "percentile:100": ("percentile", 100)}.items())

@@ -53,11 +53,11 @@ def test_no_warning_is_printed(call, monkeypatch):
     assert (status, error) == (0, "")
 
 
-def on_terminal(*command, columns=80, folder=None, **environment):
+def on_terminal(*command, program=SCRIPT, columns=80, folder=None, **environment):
     """Run a command on a terminal, and return the text on the terminal."""
     screen, terminal = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": str(columns), **environment}
-    with subprocess.Popen([SCRIPT, *command], stdout=terminal, stderr=terminal, cwd=folder,
+    with subprocess.Popen([program, *command], stdout=terminal, stderr=terminal, cwd=folder,
                           env=environment) as process:
         os.close(terminal)
         said = b""
@@ -92,6 +92,14 @@ def test_a_board_that_runs_is_shown_on_a_terminal_only():
     assert b"mps2-an386 runs ...\r" in on_terminal(*command)
     done = ended(*command)
     assert b"runs ..." not in done.stdout and done.stderr == b""
+
+
+def test_a_wait_shows_its_seconds_and_leaves_an_empty_line():
+    screen = on_terminal("-c", "import time; from picotorch.host import show\n"
+                         "with show.progress('It runs'): time.sleep(1.5)", program=sys.executable)
+    lines = screen.split(b"\r")
+    assert b"It runs ... 1 s" in lines and not lines[-2].strip()
+    assert len(lines[-2]) >= max(map(len, lines))
 
 
 @pytest.mark.parametrize("board", ["host", "mps2-an386"])

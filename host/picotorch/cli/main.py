@@ -221,11 +221,11 @@ def _interrupt_again(dropped: "sys.UnraisableHookArgs") -> None:
     """Repeat an interrupt that arrived in a finalizer or in a weak reference's callback.
 
     Python drops every exception there. Imports have such callbacks, so the first tenth of a second of a
-    command is full of them. A thread sends the signal, because the hook itself can raise nothing either.
+    command is full of them. A thread sends the signal: the hook itself can raise nothing, either.
     """
-    if issubclass(dropped.exc_type, KeyboardInterrupt):
-        main_thread = threading.main_thread().ident
-        threading.Timer(_REPEAT, signal.pthread_kill, (main_thread, signal.SIGINT)).start()
+    receiver = threading.main_thread().ident
+    if receiver is not None and issubclass(dropped.exc_type, KeyboardInterrupt):
+        threading.Timer(_REPEAT, signal.pthread_kill, (receiver, signal.SIGINT)).start()
     else:
         sys.__unraisablehook__(dropped)
 

@@ -9,7 +9,7 @@ Importing it imports torch, executorch and tosa-tools.
 import copy
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -66,6 +66,7 @@ from .passes import (
     sequences_as_images,
     states,
 )
+from .progress import Each
 
 _ATEN = torch.ops.aten
 
@@ -96,7 +97,7 @@ _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropou
 def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[Any, ...]], core: str,
                fuse_rnn: bool = False, keep_float: Iterable[str] = (),
                observer: str = observer_names.DEFAULT,
-               each: Callable[[Iterable[Any]], Iterable[Any]] = iter) -> Lowered:
+               each: Each = iter) -> Lowered:
     """Quantize and lower a program by the ranges of samples (arguments of forward), for a core.
 
     core: "cortex-m4" for instance. Weights and buffers of the exported module stay as they are.
@@ -154,7 +155,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
             in_float |= found
 
 
-def _lower(graph: torch.fx.GraphModule, each: Callable[[Iterable[Any]], Iterable[Any]],
+def _lower(graph: torch.fx.GraphModule, each: Each,
            samples: list[tuple[Any, ...]], core: str, quantizer: "_Quantizer",
            kept: Sequence[states.State]) -> Lowered:
     """Lower a transformed graph.

@@ -21,7 +21,7 @@ from ..host.twin import open_program
 from ..measure import by_size, timing
 from .lower_float import Lowered, path_of, value_name
 from .passes import data_movement
-from .progress import Steps
+from .progress import Each, Steps
 from .result import MixedLayer, MixedReport
 from .trial import Site, Trial
 
@@ -53,8 +53,8 @@ def reach(int8: Lowered, samples: Iterable[tuple[Any, ...]], core: str, target: 
     reached, all layers are in float.
     """
     with steps.step("running it with single roundings off"):
-        search = Search(int8, samples, core)
-        first = found = measure(int8)
+        search = Search(int8, samples, core, steps.each)
+    first = found = measure(int8)
     lowered, chosen, step = int8, Layers(), _STEP
     goal = target if is_sqnr else search.sqnr() + step
     while found < target and len(chosen) < len(search.layers):
@@ -65,7 +65,7 @@ def reach(int8: Lowered, samples: Iterable[tuple[Any, ...]], core: str, target: 
             found = measure(lowered)
         goal, step = goal + step + (max(target - found, 0) if is_sqnr else 0), 2 * step
     with steps.step("measuring what each layer gains"):
-        layers = search.gains(chosen)
+        layers = search.gains(chosen, steps.each)
     return Mixed(lowered, tuple(sorted(chosen)), MixedReport(
         target=target, is_sqnr=is_sqnr, reached=found >= target, int8=_number(first),
         found=_number(found), int8_cycles=search.int8_cycles, layers=layers,
@@ -117,7 +117,8 @@ class Search:
     layers: their names, as keep_float takes them. int8_cycles: of the program, None if unknown.
     """
 
-    def __init__(self, lowered: Lowered, samples: Iterable[tuple[Any, ...]], core: str) -> None:
+    def __init__(self, lowered: Lowered, samples: Iterable[tuple[Any, ...]], core: str,
+                 each: Each = iter) -> None:
         assert lowered.fake_quantized is not None  # of an int8 program
         self.core = core
         self.trials = [Trial(lowered.fake_quantized, lowered.reference, sample) for sample in samples]
@@ -129,7 +130,7 @@ class Search:
         self.layers = tuple(dict.fromkeys(self.layer_of.values()))
         self.values = self._values(first)
         self.cycles_in_float = self._cycles_in_float(lowered)
-        self.roundings = self._roundings(first)
+        self.roundings = self._roundings(first, each)
 
     def _values(self, trial: Trial) -> list[_Value]:
         """Return the rounded values: copies of one value are one."""
@@ -167,7 +168,7 @@ class Search:
     def _is_mover(self, node: torch.fx.Node) -> bool:
         return node not in self.layer_of and _is_int8(node)
 
-    def _roundings(self, trial: Trial) -> list[_Rounding]:
+    def _roundings(self, trial: Trial, each: Each) -> list[_Rounding]:
         groups: dict[Layers, list[Site]] = defaultdict(list)
         for value in self.values:
             groups[frozenset(value.makers | value.users) - {""}] += value.sites
@@ -175,7 +176,8 @@ class Search:
             if site.value is None and site.user in self.layer_of:
                 groups[frozenset(self.layer_of.get(user, "") for user in site.users())].append(site)
         return [_Rounding(layers, tuple(sites), self._noise(sites))
-                for layers, sites in groups.items() if layers and "" not in layers]
+                for layers, sites in each([(layers, sites) for layers, sites in groups.items()
+                                           if layers and "" not in layers])]
 
     def _noise(self, sites: Sequence[Site]) -> np.ndarray:
         """Return the squared errors of each output beside its squared values, by these roundings."""
@@ -226,10 +228,10 @@ class Search:
         return sum(by_size.conversion_cycles(self.core, name, max(sizes, default=0))
                    for name in value.conversions(in_float))
 
-    def gains(self, chosen: Layers) -> list[MixedLayer]:
+    def gains(self, chosen: Layers, each: Each) -> list[MixedLayer]:
         """Return what each layer gains alone in float, the largest gain first."""
         base, found = self.sqnr(), []
-        for layer in self.layers:
+        for layer in each(self.layers):
             one = frozenset([layer])
             found.append(MixedLayer(layer, self.sqnr(one) - base, round(self.cycles(one)),
                                     layer in chosen))

@@ -25,7 +25,7 @@ from ..measure import advising
 from . import aliases, arrays, differences, observer_names, report, torch_errors
 from .metric import Metric, score
 from .module_state import unchanged
-from .progress import Steps, quiet
+from .progress import Each, Steps, quiet
 from .replan import replan
 from .result import (
     Checked,
@@ -161,10 +161,12 @@ def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
     are_classes = options.metric is None
     quantize = _samples(options.quantize, examples, source, steps, are_classes)
     evaluate = _samples(options.evaluate, examples, source, steps, are_classes, options.labels)
-    samples = evaluate or quantize or example_samples(examples)
-    with unchanged(lowering.torch, source.module):
+    given = evaluate or quantize
+    samples = given or example_samples(examples)
+    running = steps.step("running it with the samples") if given else contextlib.nullcontext()
+    with unchanged(lowering.torch, source.module), running:
         evaluated = _Evaluated(samples, [source.run(_tensors(lowering.torch, sample))
-                                         for sample in samples.inputs], options.metric)
+                                         for sample in steps.each(samples.inputs)], options.metric)
     best = evaluated.score(evaluated.expected)
     if best is not None and options.mixed is not None and best < options.mixed:
         raise fail(INVALID_ARGUMENT, f"PyTorch itself has a metric of {best:.4g}, less than "
@@ -186,7 +188,7 @@ def build(source: Source, options: ExportOptions, steps: Steps) -> Built:
         compared, warnings = Comparison("not run: kernels are missing"), []
     else:
         with steps.step("comparing it with PyTorch on the twin"):
-            compared = _compared(lowering, source, lowered, evaluated)
+            compared = _compared(lowering, source, lowered, evaluated, steps.each)
             warnings = report.layer_warnings(compared.layers, lambda below, poor: _causes(
                 lowering, lowered, samples, quantize, below, poor))
     checked = Checked(
@@ -362,7 +364,8 @@ def _mixed(lowering: ModuleType, source: Source, lowered: "Lowered", quantize: S
         return _lower(lowering, source, quantize, options._replace(keep_float=keep_float), steps)
 
     def measure(lowered: "Lowered") -> float:
-        computed = evaluated.run(lowered.program)
+        with steps.step("comparing it with PyTorch on the twin"):
+            computed = evaluated.run(lowered.program, steps.each)
         found = evaluated.score(computed)
         return report.worst_sqnr(evaluated.differences(computed)) if found is None else found
 
@@ -414,8 +417,8 @@ def _memory(program: bytes) -> Memory:
     return Memory(used["method_pool"]["used"], planned, used["temp"]["used"], missing)
 
 
-def _compared(lowering: ModuleType, source: Source, lowered: "Lowered",
-              evaluated: "_Evaluated") -> Comparison:
+def _compared(lowering: ModuleType, source: Source, lowered: "Lowered", evaluated: "_Evaluated",
+              each: Each) -> Comparison:
     def values_of(graph: "GraphModule") -> differences.ValuesOf:
         return lambda sample, names: lowering.float_values(
             graph, _tensors(lowering.torch, sample), names)
@@ -426,7 +429,7 @@ def _compared(lowering: ModuleType, source: Source, lowered: "Lowered",
                 lowered.program, lowered.parts, evaluated.samples.inputs[:_LAYER_SAMPLES],
                 values_of(lowered.reference),
                 None if lowered.fake_quantized is None else values_of(lowered.fake_quantized))
-        computed = evaluated.run(lowered.program)
+        computed = evaluated.run(lowered.program, each)
     except _OtherSizes as error:
         raise fail(NOT_SUPPORTED, f"the program computes other sizes than PyTorch: {error}",
                    source.name, remedy="write the module with other operators") from None
@@ -453,10 +456,10 @@ class _Evaluated(NamedTuple):
     expected: list[list[Any]]
     metric: Metric | None
 
-    def run(self, program: bytes) -> list[list[Any]]:
+    def run(self, program: bytes, each: Each) -> list[list[Any]]:
         """Return the outputs of a program. Raises _OtherSizes."""
         stepper, found = differences.Stepper(program), []
-        for sample, expected in zip(self.samples.inputs, self.expected, strict=True):
+        for sample, expected in each(list(zip(self.samples.inputs, self.expected, strict=True))):
             computed = stepper.run(sample)
             if [np.shape(value) for value in expected] != [np.shape(value) for value in computed]:
                 raise _OtherSizes(f"{_sizes(computed)} instead of {_sizes(expected)}")

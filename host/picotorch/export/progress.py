@@ -3,15 +3,18 @@
 import contextlib
 import io
 import logging
+import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sized
+from typing import Any, TypeVar
 
-_PAUSE = 2.0  # seconds between two counts of a step
+_FIRST_PAUSE = 2.0  # seconds to the first count of a step
+_GROWTH = 1.5  # of each pause beside the one before: a line has few counts, however long it takes
 
 _Item = TypeVar("_Item")
+Each = Callable[[Iterable[Any]], Iterable[Any]]  # yields the items, and reports progress
 
 
 class Steps:
@@ -39,14 +42,27 @@ class Steps:
         self.tell(f"{time.monotonic() - start:.1f} s\n")
 
     def each(self, items: Iterable[_Item]) -> Iterator[_Item]:
-        """Yield the items of a step, and report their count from time to time."""
-        last = time.monotonic()
+        """Yield the items of a step, and report their count from time to time.
+
+        If the number of items is known, it is reported, too, with the time that the rest will take.
+        """
+        total = len(items) if isinstance(items, Sized) else None
+        start = last = time.monotonic()
+        pause = _FIRST_PAUSE
         for count, item in enumerate(items, 1):
             yield item
-            if time.monotonic() - last > _PAUSE:
-                last = time.monotonic()
+            now = time.monotonic()
+            if now - last > pause and count != total:
+                last, pause = now, pause * _GROWTH
                 with contextlib.redirect_stdout(self._stdout):
-                    self.tell(f"{count} ... ")
+                    self.tell(f"{_counted(count, total, now - start)} ... ")
+
+
+def _counted(count: int, total: int | None, seconds: float) -> str:
+    """Return "12 of 200, 8 s left", or the count alone."""
+    if total is None:
+        return str(count)
+    return f"{count} of {total}, {math.ceil(seconds / count * (total - count))} s left"
 
 
 @contextlib.contextmanager

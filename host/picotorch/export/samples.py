@@ -5,7 +5,7 @@ forward and perhaps labels, or a dict of either by name. A DataLoader yields suc
 one row, and a folder has one in each file.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +16,7 @@ from picotorch.memory import LIMIT
 
 from ..host.npz import read_named_npz
 from .arrays import argument
+from .progress import Each
 
 LABELS = "labels"
 _LABELS = (LABELS, "label")  # names of a dict
@@ -75,7 +76,7 @@ def read_rows(path: Path) -> list[dict[str, np.ndarray]]:
 
 
 def samples_of(rows: Iterable[Any], examples: Sequence[Any], classes: int | None = None,
-               names: Sequence[str] = (), each: Callable[[Iterable[Any]], Iterable[Any]] = iter,
+               names: Sequence[str] = (), each: Each = iter,
                are_classes: bool = True) -> Samples:
     """Return the Samples of rows, or of one row that is a dict.
 

@@ -4,6 +4,7 @@ Names in a file are the file's choice: control characters of a terminal are not 
 """
 
 import contextlib
+import itertools
 import json
 import math
 import shutil
@@ -24,6 +25,7 @@ Reported = TypeVar("Reported", bound=Report)
 # Of the verdict in the last column of a table, on a terminal
 _COLOURS = {"fits": "green", "DOES NOT FIT": "red", "PASS": "green", "FAIL": "red"}
 _NOTHING: Mapping[str, int] = {}
+_SECONDS_WIDTH = len(" ... 99999 s")
 
 
 def report(found: Reported, is_json: bool, show_text: Callable[[Reported], None]) -> None:
@@ -65,16 +67,30 @@ def _finite(entry: Any) -> Any:
 
 @contextlib.contextmanager
 def progress(text: str) -> Iterator[None]:
-    """Show a progress line on a terminal while the block runs, in the main thread only."""
+    """Show a progress line on a terminal while the block runs, in the main thread only.
+
+    After a second, the line has the seconds that have passed: the time of an emulator is not known.
+    """
     if not sys.stderr.isatty() or threading.current_thread() is not threading.main_thread():
         yield
         return
-    text = printable(text)
+    text, ended = printable(text), threading.Event()
+
+    def count_seconds() -> None:
+        for seconds in itertools.count(1):
+            if ended.wait(1):
+                return
+            click.echo(f"{text} ... {seconds} s\r", err=True, nl=False)
+
     click.echo(f"{text} ...\r", err=True, nl=False)
+    counting = threading.Thread(target=count_seconds, daemon=True)
+    counting.start()
     try:
         yield
     finally:
-        click.echo(" " * (len(text) + 4) + "\r", err=True, nl=False)
+        ended.set()
+        counting.join()
+        click.echo(" " * (len(text) + _SECONDS_WIDTH) + "\r", err=True, nl=False)
 
 
 def wrote(path: Path) -> None:

@@ -33,7 +33,8 @@ BLOCK = re.compile(r"(?:<!-- needs torch: (?P<made>\S+) -->\n+)?```(?P<kind>\w*)
                    re.DOTALL)
 FILE = re.compile(r"(?:#|//) ([\w.]+)\n")
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
-ELAPSED = re.compile(r"(?<= \.\.\. )\d+\.\d s$")  # the time of a step depends on the machine's load
+# The time of a step depends on the machine's load, and so does the number of its counts.
+ELAPSED = re.compile(r"(?<= \.\.\. )(?:\d+(?: of \d+, \d+ s left)? \.\.\. )*\d+\.\d s$")
 MASKED = "N.N s"
 
 

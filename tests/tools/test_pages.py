@@ -100,6 +100,8 @@ def test_the_seconds_of_a_step_are_masked(tmp_path):
     environment = pages.Environment(Path(sys.executable), tmp_path)
     assert environment.run("echo 'Measuring ... 4.2 s'; echo 'it takes 4.2 s'") == [
         "Measuring ... N.N s", "it takes 4.2 s"]
+    assert environment.run("echo 'Reading ... 12 of 20, 2 s left ... 19 ... 4.2 s'") == [
+        "Reading ... N.N s"]
     for page in DOCUMENTS.glob("*.md"):
         assert not re.search(r" \.\.\. \d+\.\d s$", page.read_text(), re.MULTILINE), page.name
 

@@ -141,27 +141,43 @@ norm_normalize(const slice *s, const pt_tensor *out, const pt_tensor *in, int32_
 
 enum { CHUNK = 32 }; // partial sums keep the rounding error of long slices small
 
-static inline __attribute__((always_inline)) float sum_row(slice *s, const pt_tensor *in,
-                                                           int32_t at, float mean,
-                                                           const bool floats, const bool squared) {
-    const float *x = (const float *)in->data + at;
-    const int32_t step = s->step;
+// Sums n deviations from `mean`, or their squares.
+static inline __attribute__((always_inline)) float
+sum_floats(const float *x, int32_t step, int32_t n, float mean, const bool squared) {
+    float sum = 0;
+#pragma GCC unroll 4
+    for (; n > 0; n--, x += step) {
+        const float d = *x - mean;
+        sum += squared ? d * d : d;
+    }
+    return sum;
+}
+
+static float sum_chunk(const slice *s, const pt_tensor *in, int32_t at, int32_t n, float mean,
+                       bool squared) {
+    if (in->dtype == PT_DTYPE_FLOAT) {
+        const float *x = (const float *)in->data + at;
+        return squared ? sum_floats(x, s->step, n, mean, true)
+                       : sum_floats(x, s->step, n, mean, false);
+    }
+    float sum = 0;
+    for (; n > 0; n--, at += s->step) {
+        const float d = pt_load_float(in->data, at, in->dtype) - mean;
+        sum += squared ? d * d : d;
+    }
+    return sum;
+}
+
+static float sum_row(slice *s, const pt_tensor *in, int32_t at, float mean, bool squared) {
     int32_t n = s->n;
     float sum = 0;
     norm_goes_on(s, n % PT_PIECE);
-    while (n > 0) {
+    for (int32_t some; n > 0; n -= some, at += some * s->step) {
         if (n >= PT_PIECE && n % PT_PIECE < CHUNK && !norm_goes_on(s, PT_PIECE)) {
             break;
         }
-        float part = 0;
-        for (int32_t left = n < CHUNK ? n : CHUNK; left > 0; left--) {
-            const float d = (floats ? *x : pt_load_float(in->data, at, in->dtype)) - mean;
-            part += squared ? d * d : d;
-            x += floats ? step : 0;
-            at += step;
-        }
-        sum += part;
-        n -= CHUNK;
+        some = n < CHUNK ? n : CHUNK;
+        sum += sum_chunk(s, in, at, some, mean, squared);
     }
     return sum;
 }
@@ -171,12 +187,7 @@ static float norm_sum_deviations(slice *s, const pt_tensor *in, int32_t at, floa
                                  bool squared) {
     float sum = 0;
     for (int32_t row = 0; row < s->rows && !s->error; row++, at += s->row_step) {
-        if (in->dtype != PT_DTYPE_FLOAT) {
-            sum += sum_row(s, in, at, mean, false, squared);
-        } else {
-            sum += squared ? sum_row(s, in, at, mean, true, true)
-                           : sum_row(s, in, at, mean, true, false);
-        }
+        sum += sum_row(s, in, at, mean, squared);
     }
     return sum;
 }
@@ -441,8 +452,18 @@ static int check_layer_norm(pt_context *c, const pt_ref *args) {
                            args + NATIVE_LAYER_NORM_OUT0);
 }
 
-// Computes out[j] = (in[j] - mean) * rstd * weight[j] + bias[j], for n elements from element `at`
-// on.
+// Computes out[j] = (in[j] - mean) * rstd * weight[j] + bias[j] for n elements. `affine`: there are
+// weights and a bias.
+static inline __attribute__((always_inline)) void
+scale_floats(float *out, const float *in, int32_t n, moments m, const float *weight,
+             const float *bias, const bool affine) {
+    for (int32_t j = 0; j < n; j++) {
+        const float y = (in[j] - m.mean) * m.rstd * (affine || weight ? weight[j] : 1);
+        out[j] = y + (affine || bias ? bias[j] : 0);
+    }
+}
+
+// The same from element `at` of the tensors on.
 static int scale_row(pt_context *c, const pt_tensor *out, const pt_tensor *in, int32_t at,
                      int32_t n, moments m, const pt_tensor *weight, const pt_tensor *bias) {
     if (in->dtype != PT_DTYPE_FLOAT) {
@@ -456,13 +477,16 @@ static int scale_row(pt_context *c, const pt_tensor *out, const pt_tensor *in, i
     }
     const float *x = (const float *)in->data + at, *w = weight->data, *b = bias->data;
     float *to = (float *)out->data + at;
-    for (int32_t j = 0; j < n;) {
-        const int32_t end = n - j < PT_PIECE ? n : j + PT_PIECE;
-        PT_TRY(pt_count_elements(c, end - j));
-        for (; j < end; j++) {
-            const float y = (x[j] - m.mean) * m.rstd * (w ? w[j] : 1);
-            to[j] = y + (b ? b[j] : 0);
+    for (int32_t some; n > 0; n -= some, x += some, to += some) {
+        some = n < PT_PIECE ? n : PT_PIECE;
+        PT_TRY(pt_count_elements(c, some));
+        if (w && b) {
+            scale_floats(to, x, some, m, w, b, true);
+        } else {
+            scale_floats(to, x, some, m, w, b, false);
         }
+        w = w ? w + some : w;
+        b = b ? b + some : b;
     }
     return PT_ERROR_OK;
 }

@@ -109,7 +109,7 @@ def test_the_seconds_of_a_step_are_masked(tmp_path):
 def test_numbers_of_operators_and_boards_in_prose_are_exact():
     """A page writes "has kernels for N operators", "has kernels of N" or "all N"."""
     count = len(supported_operators())
-    for page in (README, DOCUMENTS / "features.md", DOCUMENTS / "boards.md"):
+    for page in (README, DOCUMENTS / "features.md", DOCUMENTS / "natmod.md"):
         text = page.read_text()
         found = re.findall(r"(?:has kernels (?:for|of)|all|of \d+ of) (\d+) operators", text)
         assert found and set(found) == {str(count)}, page.name

@@ -21,7 +21,7 @@ const NANOSECONDS_A_CYCLE = 8;
 const INSTRUCTIONS_A_TURN = 50000; // of the event loop: what comes over TCP waits as long
 const NANOSECONDS_ASLEEP_A_TURN = 1e6;
 
-// Puts the blocks of a UF2 file where they belong (the format's fields: docs/boards.md).
+// Puts the blocks of a UF2 file where they belong (the format's fields: host/picotorch/firmware/uf2.py).
 function flashUf2(flash, uf2) {
   for (let at = 0; at < uf2.length; at += 512) {
     if (uf2.readUInt32LE(at) !== 0x0a324655) throw new Error(`no UF2 block at ${at}`);

@@ -90,6 +90,16 @@ def test_random_lines_are_of_the_shape_or_no_answer():
                 pass
 
 
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 512, 1023])
+def test_the_checksum_of_a_firmware_without_it_is_zlibs(size):
+    board = {}
+    exec(protocol._CRC32, board)
+    data = random.Random(size).randbytes(size)
+    for value in (0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF):
+        assert board["crc32"](data, value) == zlib.crc32(data, value)
+    assert board["crc32"](data) == zlib.crc32(data)
+
+
 @pytest.mark.parametrize("value, shape", [
     (0, int), ((1 << 63) - 1, int), ("a 'quoted' \"é\"", str), (b"\x00'\"\\\xff", bytes), (True, bool),
     (None, answers.OneOf(None, int)), (("a", 5), answers.OneOf((str, int), bytes)),

@@ -43,23 +43,28 @@ ON_BOARD = Path(__file__).resolve().parent / "on_board"
 BLOCK = 1024  # bytes of data in a message
 TRIES = 3  # tries to get the prompt of a busy board, and to send a message that arrives damaged
 
-# The checksum of zlib.crc32, for a firmware without binascii
-_CRC32 = """\
+# The checksums of four bits
+_CRC32_OF_BITS = [functools.reduce(lambda crc, _: crc >> 1 ^ (crc & 1) * 0xEDB88320, range(4), bits)
+                  for bits in range(16)]
+# The checksum of zlib.crc32, for a firmware whose binascii lacks it. MicroPython's small integers have
+# 31 bits, so it is computed in halves.
+_CRC32 = f"""\
+def crc32(data, value=0, lows={tuple(crc & 0xFFFF for crc in _CRC32_OF_BITS)},
+          highs={tuple(crc >> 16 for crc in _CRC32_OF_BITS)}):
+    low, high = ~value & 0xFFFF, ~value >> 16 & 0xFFFF
+    for byte in data:
+        i = (low ^ byte) & 15
+        low, high = low >> 4 ^ high << 12 & 0xF000 ^ lows[i], high >> 4 ^ highs[i]
+        i = (low ^ byte >> 4) & 15
+        low, high = low >> 4 ^ high << 12 & 0xF000 ^ lows[i], high >> 4 ^ highs[i]
+    return (high ^ 0xFFFF) << 16 | low ^ 0xFFFF
+"""
+_HAS_CRC32 = """\
 try:
     from binascii import crc32
+    print(True)
 except ImportError:
-    def crc32(data, value=0):
-        low, high = ~value & 0xFFFF, ~value >> 16 & 0xFFFF
-        for byte in data:
-            low ^= byte
-            for _ in range(8):
-                odd = low & 1
-                low = low >> 1 | (high & 1) << 15
-                high >>= 1
-                if odd:
-                    low ^= 0x8320
-                    high ^= 0xEDB8
-        return (high ^ 0xFFFF) << 16 | low ^ 0xFFFF
+    print(False)
 """
 _PLUG = "plug it in again, and try again"
 _DAMAGED = re.compile(r"^(Damaged|SyntaxError|IndentationError|NameError|UnicodeError)\b")
@@ -151,11 +156,14 @@ class Link:
         self._prompt()
         self._doing = "starting the transfer"
         source = stripped(ON_BOARD / "link.py")
-        text = f"{_CRC32}\n_pt = {{'crc32': crc32}}\n_s = {source.encode()!r}\nprint(crc32(_s))"
+        if self._execute(_HAS_CRC32).strip() != b"True":
+            self._execute(_CRC32)
+        text = f"_pt = {{'crc32': crc32}}\n_s = {source.encode()!r}\nprint(crc32(_s))"
         answer = self._execute(text).strip()
         if answer != str(zlib.crc32(source.encode())).encode():
             raise self._damaged(f"{answer[-60:]!r}")
-        self._execute("exec(_s, _pt)\ndel _s, crc32")
+        # collected first, so that the functions, which stay, do not split the heap
+        self._execute("import gc\ngc.collect()\nexec(_s, _pt)\ndel _s, crc32, gc")
         self._base64 = self.ask(self._doing, "say(a2b_base64 is not None)", bool)
 
     def _prompt(self) -> None:

@@ -15,14 +15,14 @@ FILE = ROOT / "tests" / "budgets.toml"
 BUDGETS = {f"{table}.{key}": limit for table, limits in tomllib.loads(FILE.read_text()).items()
            for key, limit in limits.items()}
 _MEASURED = ROOT / "build" / "budgets"
-_WRITING = "PICOTORCH_WRITE_BUDGETS"
+WRITING = "PICOTORCH_WRITE_BUDGETS"
 _SLACK = 100  # a budget is 1/100 above the measured figure
 
 
 def check(name: str, measured: int) -> None:
     """Compare a measured figure with the budget of a name, for example "natmod.small"."""
     budget = BUDGETS[name]
-    if os.environ.get(_WRITING):
+    if os.environ.get(WRITING):
         _MEASURED.mkdir(parents=True, exist_ok=True)
         with (_MEASURED / name).open("a") as file:
             file.write(f"{measured}\n")
@@ -55,7 +55,7 @@ def main() -> int:
     for path in _MEASURED.glob("*"):
         path.unlink()
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", *sys.argv[1:], *tests()],
-                          env={**os.environ, _WRITING: "1"})
+                          env={**os.environ, WRITING: "1"})
     measured = {path.name: max(map(int, path.read_text().split())) for path in _MEASURED.glob("*")}
     FILE.write_text(written(FILE.read_text(), measured))
     for name in sorted(set(BUDGETS) - set(measured)):

@@ -126,16 +126,22 @@ static const column_unit *column_units(uint32_t unit) {
 
 #endif
 
-// Copies all rows column by column, from the largest units on.
-static void copy_columns(const byte_rows *r) {
-    const uint32_t addresses = (uint32_t)(uintptr_t)r->to | (uint32_t)(uintptr_t)r->from;
-    const column_unit *unit =
-        column_units(addresses | (uint32_t)r->to_step | (uint32_t)r->from_step);
-    for (int32_t at = 0; at < r->n; unit++) {
+// Copies all rows column by column from byte `at` on, from the largest units on.
+static void copy_columns(const byte_rows *r, const column_unit *unit, int32_t at) {
+    for (; at < r->n; unit++) {
         for (; at + unit->size <= r->n; at += unit->size) {
             unit->copy(r, at);
         }
     }
+}
+
+// Copies the units of each row as if they were rows themselves, then the rest of all rows.
+static void copy_rows_of_units(const byte_rows *r, const column_unit *unit) {
+    byte_rows units = {r->to, r->from, unit->size, unit->size, unit->size, r->n / unit->size};
+    for (int32_t i = r->rows; i > 0; i--, units.to += r->to_step, units.from += r->from_step) {
+        unit->copy(&units, 0);
+    }
+    copy_columns(r, unit + 1, units.rows * unit->size);
 }
 
 static void copy_rows(const byte_rows *r) {
@@ -144,8 +150,15 @@ static void copy_rows(const byte_rows *r) {
     const uint32_t steps = (uint32_t)r->to_step ^ (uint32_t)r->from_step;
     if (r->n >= LONG_ROW && ((distance | steps) & 3) == 0) {
         copy_long_rows(r);
+        return;
+    }
+    const uint32_t addresses = (uint32_t)(uintptr_t)r->to | (uint32_t)(uintptr_t)r->from;
+    const column_unit *unit =
+        column_units(addresses | (uint32_t)r->to_step | (uint32_t)r->from_step);
+    if (r->n >= LONG_ROW) {
+        copy_rows_of_units(r, unit);
     } else {
-        copy_columns(r);
+        copy_columns(r, unit, 0);
     }
 }
 

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 // Copies `rows` rows of n bytes; from row to row the addresses move by the steps. Both counts are
-// at least 0. Source and destination of a row may be equal, but not overlap otherwise.
+// at least 0. Source and destination of a row may be equal. Otherwise no destination overlaps a
+// source, of another row neither.
 void pt_copy_rows(void *to, int32_t to_step, const void *from, int32_t from_step, int32_t n,
                   int32_t rows);
 

@@ -59,19 +59,40 @@ class _Finalized:
             pass
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_an_interrupt_in_a_finalizer_ends_the_command(monkeypatch, capfd, number):
+@pytest.fixture
+def sigint():
+    """Restore the handler of SIGINT."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("number, ignored", [
+    (signal.SIGINT, False), (signal.SIGTERM, False), (signal.SIGTERM, True)])
+def test_an_interrupt_in_a_finalizer_ends_the_command(monkeypatch, capfd, sigint, number, ignored):
+    """Under nohup, SIGINT is ignored."""
     def command(*_):
         _Finalized(number)
         time.sleep(30)
 
     hook = sys.unraisablehook
     monkeypatch.setattr(main, "_call", command)
+    if ignored:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     with pytest.raises(SystemExit) as ended:
         main.main(["boards"])
     assert ended.value.code == main.INTERRUPTED
     assert capfd.readouterr().err.strip() == "Interrupted"
     assert sys.unraisablehook is hook
+    assert (signal.getsignal(signal.SIGINT) is signal.SIG_IGN) == ignored
+
+
+def test_an_interrupt_in_the_last_finalizer_does_not_reach_the_caller(monkeypatch, capfd):
+    monkeypatch.setattr(main, "_call", lambda *_: _Finalized(signal.SIGINT) and None)
+    with pytest.raises(SystemExit):
+        main.main(["boards"])
+    time.sleep(0.05)
+    assert capfd.readouterr().err.strip() in ("", "Interrupted")
 
 
 def children(process):

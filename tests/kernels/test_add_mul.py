@@ -24,11 +24,12 @@ def operands(rng):
 
 
 def parameters(rng, shifts):
-    """Return a multiplier and a shift, mostly with typical values of exported programs."""
+    """Return a multiplier, some are negative, and a shift, mostly with typical values of programs."""
     if rng.random() < 0.1:
         return int(rng.integers(-1 << 31, 1 << 31)), int(rng.integers(-62, 32))
     low = 1 << 30 if rng.random() < 0.8 else 0
-    return int(rng.integers(low, 1 << 31)), int(rng.choice(shifts))
+    multiplier = int(rng.integers(low, 1 << 31))
+    return ~multiplier if rng.random() < 0.2 else multiplier, int(rng.choice(shifts))
 
 
 def limits(rng):

@@ -25,6 +25,7 @@ from ..host.report import Report
 from .command import did_you_mean
 
 INTERRUPTED = 130
+_INTERRUPTS = signal.SIGINT, signal.SIGTERM, signal.SIGALRM  # the alarm repeats one of the others
 _REPEAT = 0.001  # seconds: after the finalizer has returned
 
 
@@ -217,40 +218,42 @@ def _call(arguments: Sequence[str], as_json: bool) -> Any:
                               remedy="this is a fault of picotorch: please report it"), as_json)
 
 
-def _interrupt_again(dropped: "sys.UnraisableHookArgs") -> None:
-    """Repeat an interrupt that arrived in a finalizer or in a weak reference's callback.
-
-    Python drops every exception there. Imports have such callbacks, so the first tenth of a second of a
-    command is full of them. A thread sends the signal: the hook itself can raise nothing, either.
-    """
-    receiver = threading.main_thread().ident
-    if receiver is not None and issubclass(dropped.exc_type, KeyboardInterrupt):
-        threading.Timer(_REPEAT, signal.pthread_kill, (receiver, signal.SIGINT)).start()
-    else:
-        sys.__unraisablehook__(dropped)
-
-
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
     """Make SIGTERM act like ctrl-C: as an exception that ends emulators and removes temporary folders.
 
-    Restore the handlers at the end.
+    Restore the handlers at the end. Ignored signals stay ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in _INTERRUPTS}
     hook = sys.unraisablehook
+
+    def repeat(dropped: "sys.UnraisableHookArgs") -> None:
+        """Interrupt a little later if Python drops an interrupt.
+
+        It drops every exception of finalizers and of weak references' callbacks. Imports have such
+        callbacks, so the first tenth of a second of a command is full of them.
+        """
+        if issubclass(dropped.exc_type, KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, _REPEAT)
+        else:
+            hook(dropped)
+
     try:
-        sys.unraisablehook = _interrupt_again
+        sys.unraisablehook = repeat
         for number, handler in before.items():
             if handler != signal.SIG_IGN:
                 signal.signal(number, signal.default_int_handler)
         yield
     finally:
         sys.unraisablehook = hook
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        finally:  # an interrupt may arrive here, too
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 def _prepare_output() -> None:

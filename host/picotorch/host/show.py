@@ -25,6 +25,7 @@ Reported = TypeVar("Reported", bound=Report)
 # Of the verdict in the last column of a table, on a terminal
 _COLOURS = {"fits": "green", "DOES NOT FIT": "red", "PASS": "green", "FAIL": "red"}
 _NOTHING: Mapping[str, int] = {}
+_progress = threading.Lock()  # locked while a progress line is shown
 _SECONDS_WIDTH = len(" ... 99999 s")
 
 
@@ -70,11 +71,14 @@ def progress(text: str) -> Iterator[None]:
     """Show a progress line on a terminal while the block runs, in the main thread only.
 
     After a second, the line has the seconds that have passed: the time of an emulator is not known.
+    Inside another such block no line is shown, since the terminal has the other's.
     """
-    if not sys.stderr.isatty() or threading.current_thread() is not threading.main_thread():
+    if (_progress.locked() or not sys.stderr.isatty()
+            or threading.current_thread() is not threading.main_thread()):
         yield
         return
-    text, ended = printable(text), threading.Event()
+    width = shutil.get_terminal_size().columns - _SECONDS_WIDTH - 1
+    text, ended = printable(text)[: max(width, 0)], threading.Event()
 
     def count_seconds() -> None:
         for seconds in itertools.count(1):
@@ -82,14 +86,16 @@ def progress(text: str) -> Iterator[None]:
                 return
             click.echo(f"{text} ... {seconds} s\r", err=True, nl=False)
 
-    click.echo(f"{text} ...\r", err=True, nl=False)
     counting = threading.Thread(target=count_seconds, daemon=True)
-    counting.start()
     try:
-        yield
+        with _progress:
+            click.echo(f"{text} ...\r", err=True, nl=False)
+            counting.start()
+            yield
     finally:
         ended.set()
-        counting.join()
+        if counting.is_alive():
+            counting.join()
         click.echo(" " * (len(text) + _SECONDS_WIDTH) + "\r", err=True, nl=False)
 
 

@@ -59,6 +59,7 @@ def crc32(data, value=0, lows={tuple(crc & 0xFFFF for crc in _CRC32_OF_BITS)},
         low, high = low >> 4 ^ high << 12 & 0xF000 ^ lows[i], high >> 4 ^ highs[i]
     return (high ^ 0xFFFF) << 16 | low ^ 0xFFFF
 """
+_ALL_BITS = 0xFFFFFFFF
 _HAS_CRC32 = """\
 try:
     from binascii import crc32
@@ -156,12 +157,12 @@ class Link:
         self._prompt()
         self._doing = "starting the transfer"
         source = stripped(ON_BOARD / "link.py")
-        if self._execute(_HAS_CRC32).strip() != b"True":
-            self._execute(_CRC32)
-        text = f"_pt = {{'crc32': crc32}}\n_s = {source.encode()!r}\nprint(crc32(_s))"
-        answer = self._execute(text).strip()
-        if answer != str(zlib.crc32(source.encode())).encode():
-            raise self._damaged(f"{answer[-60:]!r}")
+        checksum = "" if self._execute(_HAS_CRC32).strip() == b"True" else _CRC32
+        data = source.encode()
+        answer = self._execute(f"{checksum}_pt = {{'crc32': crc32}}\n_s = {data!r}\n"
+                               f"print(crc32(_s), crc32(_s, {_ALL_BITS}))").split()
+        if answer != [b"%d" % zlib.crc32(data), b"%d" % zlib.crc32(data, _ALL_BITS)]:
+            raise self._damaged(f"{answer!r:.60}")
         # collected first, so that the functions, which stay, do not split the heap
         self._execute("import gc\ngc.collect()\nexec(_s, _pt)\ndel _s, crc32, gc")
         self._base64 = self.ask(self._doing, "say(a2b_base64 is not None)", bool)

@@ -152,7 +152,7 @@ twin-speed: python ## Measure the time of the models on the host twin, by each k
 	.venv/bin/python tests/benchmark/twin_speed.py
 
 .PHONY: performance
-performance: all-firmware ## Measure everything in docs/performance.md, and write its tables and the sizes in docs/compiled-methods.md
+performance: all-firmware ## Measure everything in docs/performance.md, and write its tables and the sizes in docs/c-projects.md
 	.venv/bin/python tests/benchmark/bench.py
 	.venv/bin/python tests/benchmark/bench_untuned.py
 	.venv/bin/python tests/benchmark/bench_ptm.py

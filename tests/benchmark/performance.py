@@ -1,5 +1,5 @@
 """Write the measured figures: the tables of docs/performance.md, the tables of sizes in
-docs/compiled-methods.md, and the cycles per instruction with which `picotorch size` estimates time.
+docs/c-projects.md, and the cycles per instruction with which `picotorch size` estimates time.
 
     make performance        # measures everything, then calls this program
     make bench; python tests/benchmark/performance.py --table "untuned models"
@@ -25,7 +25,7 @@ from benchmark.bench_untuned import slow_instructions  # noqa: E402
 from picotorch.measure.cycles import OTHERS  # noqa: E402
 from support import benchmark_store  # noqa: E402
 
-DOCUMENT, COMPILED = ROOT / "docs/performance.md", ROOT / "docs/compiled-methods.md"
+DOCUMENT, PROJECTS = ROOT / "docs/performance.md", ROOT / "docs/c-projects.md"
 FACTORS = ROOT / "host/picotorch/measure/cycles_per_instruction.json"
 BOARDS = {"mps2-an385-m0plus": "M0+", "mps2-an385": "M3", "mps2-an386": "M4F", "mps2-an500": "M7",
           "mps2-an505": "M33", "mps3-an547": "M55"}
@@ -362,7 +362,7 @@ PLACES = {
         "twin": lambda: twin_speed(read("twin_speed")),
         "threads": lambda: twin_threads(read("twin_speed")),
     },
-    COMPILED: {
+    PROJECTS: {
         "project builds": lambda: project_builds(read("bench_c_project")),
         "project switches": lambda: project_switches(read("bench_c_project")),
     },

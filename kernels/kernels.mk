@@ -29,7 +29,7 @@ PT_FAST_CFLAGS := -O2 -ftree-loop-distribute-patterns
 # The inner loops (but not what packs weights for them at load), the int8 kernels, the float
 # products and what else of float models takes long; of the core what runs for each execution and
 # each instruction, and what reads the whole file: verification, and the tables of values. -Os costs
-# the others up to a seventh (docs/kernel-limits.md).
+# the others up to a seventh (docs/kernel-experiments.md).
 # It would have the float products use VMLA, which is fewer instructions and more cycles.
 PT_FAST := arch/*.c arch/*/*.c cortex_m/*.c
 PT_FAST += core/format/ptm.c core/format/reader.c core/format/tables.c core/format/verify.c

@@ -310,6 +310,10 @@ wheel: ## Build the wheel, with the firmware of mps2-an386, Pico and Pico 2 and 
 	$(PICOTORCH) firmware --board RPI_PICO2
 	.venv/bin/python tools/make_wheel.py
 
+.PHONY: try-wheel
+try-wheel: wheel ## Install the wheel with each Python from 3.11 to 3.14 that is there, and follow the pages of a new user
+	.venv/bin/python tools/try_wheel.py
+
 .PHONY: symbols
 symbols: all-firmware ## Check that the kernels have no malloc, no foreign function, no mutable data
 	.venv/bin/python tools/check_symbols.py

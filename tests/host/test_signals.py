@@ -95,6 +95,26 @@ def test_an_interrupt_in_the_last_finalizer_does_not_reach_the_caller(monkeypatc
     assert capfd.readouterr().err.strip() in ("", "Interrupted")
 
 
+# Names that Windows lacks, except those of processes: emulators need them
+WITHOUT = """
+import os, signal, sys
+sys.modules["fcntl"] = sys.modules["termios"] = None
+for module, names in ((signal, ("SIGALRM", "setitimer", "ITIMER_REAL", "pthread_kill")),
+                      (os, ("fork", "getuid"))):
+    for name in names:
+        delattr(module, name)
+from picotorch.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("command", [["boards"], ["size", "{}"], ["run", "{}"], ["inspect", "{}"]])
+def test_commands_run_on_the_twin_without_unix(command):
+    words = [word.format(fixture_store.load("mlp").path) for word in command]
+    done = subprocess.run([sys.executable, "-c", WITHOUT, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def children(process):
     with contextlib.suppress(FileNotFoundError):
         for thread in Path(f"/proc/{process.pid}/task").iterdir():

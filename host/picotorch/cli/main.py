@@ -25,7 +25,8 @@ from ..host.report import Report
 from .command import did_you_mean
 
 INTERRUPTED = 130
-_INTERRUPTS = signal.SIGINT, signal.SIGTERM, signal.SIGALRM  # the alarm repeats one of the others
+_HAS_ALARM = hasattr(signal, "SIGALRM")  # to repeat an interrupt; Windows has none
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, *((signal.SIGALRM,) if _HAS_ALARM else ()))
 _REPEAT = 0.001  # seconds: after the finalizer has returned
 
 
@@ -236,7 +237,7 @@ def _signals() -> Iterator[None]:
         It drops every exception of finalizers and of weak references' callbacks. Imports have such
         callbacks, so the first tenth of a second of a command is full of them.
         """
-        if issubclass(dropped.exc_type, KeyboardInterrupt):
+        if _HAS_ALARM and issubclass(dropped.exc_type, KeyboardInterrupt):
             signal.setitimer(signal.ITIMER_REAL, _REPEAT)
         else:
             hook(dropped)
@@ -250,7 +251,8 @@ def _signals() -> Iterator[None]:
     finally:
         sys.unraisablehook = hook
         try:
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            if _HAS_ALARM:
+                signal.setitimer(signal.ITIMER_REAL, 0)
         finally:  # an interrupt may arrive here, too
             for number, handler in before.items():
                 signal.signal(number, handler)

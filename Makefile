@@ -311,7 +311,7 @@ wheel: ## Build the wheel, with the firmware of mps2-an386, Pico and Pico 2 and 
 	.venv/bin/python tools/make_wheel.py
 
 .PHONY: try-wheel
-try-wheel: wheel ## Install the wheel with each Python from 3.11 to 3.14 that is there, and follow the pages of a new user
+try-wheel: wheel ## Install the wheel with each Python from 3.11 to 3.14 that is there, and follow the quick start
 	.venv/bin/python tools/try_wheel.py
 
 .PHONY: symbols

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-r"""Install the wheel into a new environment of each PYTHON, and follow the pages of a new user there.
+"""Install the wheel into a new environment of each PYTHON, and follow the quick start there.
 
-The environment gets the wheel's requirements from the package index. The commands of a page have to
-print what the page shows. Without PYTHON, all of Python 3.11 to 3.14 on the PATH are tried.
+The environment gets the wheel's requirements from the package index. The commands of the page have to
+print what it shows; commands that need PyTorch are left out. Without PYTHON, all of Python 3.11 to 3.14
+on the PATH are tried.
 
-\b
-Examples:
-  make try-wheel
-  tools/try_wheel.py python3.13
+Example: make try-wheel
+Example: tools/try_wheel.py python3.13
 """
 
 import shutil
@@ -19,19 +18,19 @@ from pathlib import Path
 import click
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "docs" / name for name in ("quickstart.md", "tutorial.md")]
+PAGE = ROOT / "docs" / "quickstart.md"
 PYTHONS = [f"python3.{minor}" for minor in range(11, 15)]
 
 
 def is_followed(python: str, wheel: Path) -> bool:
-    """Return True if all pages can be followed with the wheel in an environment of this Python."""
+    """Return True if the page can be followed with the wheel in an environment of this Python."""
     with tempfile.TemporaryDirectory(prefix="picotorch-wheel-") as name:
         subprocess.run([python, "-m", "venv", name], check=True)
         installed = Path(name) / "bin" / "python"
         subprocess.run([installed, "-m", "pip", "install", "-q", wheel], check=True)
-        done = [subprocess.run([sys.executable, ROOT / "tools" / "pages.py", "--check", "--python",
-                                installed, page]).returncode for page in PAGES]
-    return not any(done)
+        done = subprocess.run([sys.executable, ROOT / "tools" / "pages.py", "--check", "--python",
+                               installed, PAGE])
+    return done.returncode == 0
 
 
 @click.command(help=__doc__)
@@ -48,7 +47,7 @@ def main(pythons, wheel):
         click.echo(f"not installed: {', '.join(missing)}")
     results = {python: is_followed(python, wheels[0].resolve()) for python in found}
     for python, is_good in results.items():
-        click.echo(f"{python}: {'pages followed' if is_good else 'FAILED'}")
+        click.echo(f"{python}: {'quick start followed' if is_good else 'FAILED'}")
     is_complete = results and not (pythons and missing)
     sys.exit(0 if is_complete and all(results.values()) else 1)
 

@@ -96,8 +96,7 @@ _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropou
 
 def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[Any, ...]], core: str,
                fuse_rnn: bool = False, keep_float: Iterable[str] = (),
-               observer: str = observer_names.DEFAULT,
-               each: Each = iter) -> Lowered:
+               observer: str = observer_names.DEFAULT, each: Each = iter) -> Lowered:
     """Quantize and lower a program by the ranges of samples (arguments of forward), for a core.
 
     core: "cortex-m4" for instance. Weights and buffers of the exported module stay as they are.
@@ -155,9 +154,8 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
             in_float |= found
 
 
-def _lower(graph: torch.fx.GraphModule, each: Each,
-           samples: list[tuple[Any, ...]], core: str, quantizer: "_Quantizer",
-           kept: Sequence[states.State]) -> Lowered:
+def _lower(graph: torch.fx.GraphModule, each: Each, samples: list[tuple[Any, ...]], core: str,
+           quantizer: "_Quantizer", kept: Sequence[states.State]) -> Lowered:
     """Lower a transformed graph.
 
     kept: the states, which are the last inputs and outputs of the graph.

@@ -17,13 +17,13 @@ SEQUENCES = {"vocab_size": 100, "d_model": 32, "encoder_layers": 2, "decoder_lay
 T5 = {"vocab_size": 100, "d_model": 32, "num_layers": 2, "num_decoder_layers": 2, "num_heads": 4,
       "d_ff": 64, "d_kv": 8}
 PATCHES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-           "intermediate_size": 64, "ptm_size": 32, "patch_size": 8}
+           "intermediate_size": 64, "image_size": 32, "patch_size": 8}
 STAGES = {"hidden_sizes": [8, 16, 16, 32], "depths": [1, 1, 1, 1]}
 SPEECH = {"vocab_size": 32, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
           "intermediate_size": 64, "conv_dim": [16, 16, 16], "conv_stride": [5, 2, 2],
           "conv_kernel": [10, 3, 3], "num_feat_extract_layers": 3, "num_conv_pos_embeddings": 8,
           "num_conv_pos_embedding_groups": 2}
-WINDOWS = {"ptm_size": 32, "patch_size": 2, "embed_dim": 16, "depths": [1, 1], "num_heads": [2, 2],
+WINDOWS = {"image_size": 32, "patch_size": 2, "embed_dim": 16, "depths": [1, 1], "num_heads": [2, 2],
            "window_size": 4}
 
 
@@ -166,25 +166,25 @@ ARCHITECTURES = {
     "clip vision": vision("clip_vision_model"),
     "convnext": vision("convnext", STAGES, 64),
     "dinov2": vision("dinov2"),
-    "focalnet": vision("focalnet", {"ptm_size": 32, "patch_size": 2, "embed_dim": 16,
+    "focalnet": vision("focalnet", {"image_size": 32, "patch_size": 2, "embed_dim": 16,
                                     "depths": [1, 1], "hidden_sizes": [16, 32],
                                     "focal_levels": [2, 2], "focal_windows": [3, 3]}),
-    "levit": vision("levit", {"ptm_size": 64, "hidden_sizes": [16, 32, 48],
+    "levit": vision("levit", {"image_size": 64, "hidden_sizes": [16, 32, 48],
                               "num_attention_heads": [2, 2, 2], "depths": [1, 1, 1],
                               "key_dim": [8, 8, 8]}, 64),
-    "mobilenet_v2": vision("mobilenet_v2", {"depth_multiplier": 0.35, "ptm_size": 32}),
-    "mobilevit": vision("mobilevit", {"ptm_size": 64, "hidden_sizes": [16, 20, 24],
+    "mobilenet_v2": vision("mobilenet_v2", {"depth_multiplier": 0.35, "image_size": 32}),
+    "mobilevit": vision("mobilevit", {"image_size": 64, "hidden_sizes": [16, 20, 24],
                                       "neck_hidden_sizes": [8, 8, 16, 16, 20, 24, 32],
                                       "num_attention_heads": 2}, 64),
     "poolformer": vision("poolformer", STAGES),
-    "pvt_v2": vision("pvt_v2", STAGES | {"ptm_size": 64, "num_attention_heads": [1, 2, 2, 4]}, 64),
+    "pvt_v2": vision("pvt_v2", STAGES | {"image_size": 64, "num_attention_heads": [1, 2, 2, 4]}, 64),
     "regnet": vision("regnet", {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1],
                                 "groups_width": 8}),
     "resnet": vision("resnet", {"embedding_size": 8, "hidden_sizes": [8, 16], "depths": [1, 1],
                                 "layer_type": "basic"}),
     "segformer": vision("segformer", STAGES, 64),
     "siglip vision": vision("siglip_vision_model"),
-    "swiftformer": vision("swiftformer", {"ptm_size": 64, "embed_dims": [8, 16, 16, 32],
+    "swiftformer": vision("swiftformer", {"image_size": 64, "embed_dims": [8, 16, 16, 32],
                                           "depths": [1, 1, 1, 1]}, 64),
     "swin": vision("swin", WINDOWS),
     "vit": vision("vit"),

@@ -73,7 +73,9 @@ static void destroy(pt_method *m, uint32_t i) { ask(m, 3, i, NULL); }
 static const pt_delegates delegates = {NULL, 0, 0, find, init, execute, destroy};
 
 #if defined(PT_HAS_HOST_VECTORS)
-#if defined(__linux__) && defined(__aarch64__)
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__linux__)
 #include <sys/auxv.h>
 #endif
 
@@ -81,7 +83,14 @@ static int vectors;
 
 static bool has_upper(void) {
 #if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2");
+    // Not __builtin_cpu_supports: a compiler's own library may report that there is no AVX2 anywhere.
+    // Bits of Intel's manual, volume 1, 14.7: AVX and its state saved by the system, then AVX2
+    unsigned a, b, c, d, saved, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & bit_AVX) == 0 || (c & bit_OSXSAVE) == 0) {
+        return false;
+    }
+    __asm__("xgetbv" : "=a"(saved), "=d"(high) : "c"(0));
+    return (saved & 6) == 6 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2) != 0;
 #elif defined(__linux__)
     return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
 #elif defined(__ARM_FEATURE_DOTPROD)
@@ -100,9 +109,6 @@ static int pt_use_vectors(int most) {
 int pt_vectors(void) { return vectors; }
 
 __attribute__((constructor)) static void use_all_vectors(void) {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-#endif
     pt_use_vectors(PT_VECTORS_UPPER);
 }
 #else
@@ -169,10 +175,12 @@ def build(folder: pathlib.Path | str, objects: pathlib.Path | str) -> pathlib.Pa
                                  "cffi_modules": ["host/_picotorch/build.py:ffi"]})
     command = distribution.get_command_obj("build_ext")
     command.build_lib, command.build_temp, command.force = str(folder), str(objects), True
+    if sys.platform == "win32":
+        command.compiler = "mingw32"  # gcc: the sources use its attributes
     command.ensure_finalized()
     command.run()
-    (built,) = pathlib.Path(folder).glob("_picotorch_c*.so")
-    return built
+    (built,) = command.get_outputs()
+    return pathlib.Path(built)
 
 
 if __name__ == "__main__":

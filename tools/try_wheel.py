@@ -33,6 +33,13 @@ def is_followed(python: str, wheel: Path) -> bool:
     return done.returncode == 0
 
 
+def is_there(python: str) -> bool:
+    """Return True if the Python starts. pyenv has a command even for a version that it hides."""
+    if not shutil.which(python):
+        return False
+    return subprocess.run([python, "-V"], capture_output=True).returncode == 0
+
+
 @click.command(help=__doc__)
 @click.argument("pythons", nargs=-1, metavar="[PYTHON]...")
 @click.option("--wheel", type=click.Path(exists=True, path_type=Path), metavar="FILE",
@@ -41,7 +48,7 @@ def main(pythons, wheel):
     wheels = [wheel] if wheel else sorted((ROOT / "dist").glob("*.whl"))
     if len(wheels) != 1:
         raise click.ClickException(f"{len(wheels)} wheels in dist; call make wheel, or give --wheel")
-    found = [python for python in pythons or PYTHONS if shutil.which(python)]
+    found = [python for python in pythons or PYTHONS if is_there(python)]
     missing = [python for python in pythons or PYTHONS if python not in found]
     if missing:
         click.echo(f"not installed: {', '.join(missing)}")

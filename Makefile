@@ -247,7 +247,7 @@ pages: all-firmware ## Run the commands that pages of docs/ show, and write thei
 site: build/site-packages/installed ## Build the site of docs/ in build/site, and check its links and its search
 	.venv/bin/python tools/build_site.py
 
-build/site-packages/installed: $(REQUIREMENTS)/site.txt | python
+build/%-packages/installed: $(REQUIREMENTS)/%.txt | python
 	rm -rf $(@D)
 	.venv/bin/python -m pip install -q --no-deps --target $(@D) --require-hashes -r $<
 	@touch $@
@@ -313,6 +313,11 @@ wheel: ## Build the wheel, with the firmware of mps2-an386, Pico and Pico 2 and 
 .PHONY: try-wheel
 try-wheel: wheel ## Install the wheel with each Python from 3.11 to 3.14 that is there, and follow the quick start
 	.venv/bin/python tools/try_wheel.py
+
+.PHONY: release
+release: wheel build/release-packages/installed ## Make the files of a release page in dist/release, and follow the quick start with its wheel
+	.venv/bin/python tools/make_release.py
+	.venv/bin/python tools/try_wheel.py --wheel dist/release/picotorch-*_$$(uname -m).whl
 
 .PHONY: symbols
 symbols: all-firmware ## Check that the kernels have no malloc, no foreign function, no mutable data

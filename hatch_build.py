@@ -1,4 +1,6 @@
-"""Compile the extension and add the sources of the commands to the wheel, as a hook of hatchling.
+"""Compile the extension, and add the sources of the commands and the project's URLs to the wheel.
+
+hatchling calls the classes below.
 
 The sources are files of boards/, examples/, kernels/, port/ and tests/fixtures/ (see
 host/picotorch/host/sources.py). PICOTORCH_PREBUILT in the environment names a folder of firmware and
@@ -8,9 +10,11 @@ native modules for the wheel, laid out as build/ is; tools/make_wheel.py fills o
 import importlib.util
 import os
 import sysconfig
+import tomllib
 from pathlib import Path
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 ROOT = Path(__file__).resolve().parent
 
@@ -47,6 +51,18 @@ class CustomBuildHook(BuildHookInterface):
         build_data["tag"] = f"cp311-abi3-{platform}"
         build_data["pure_python"] = False
         build_data["force_include"] |= {str(built): built.name, **_sources(), **_prebuilt()}
+
+
+class CustomMetadataHook(MetadataHookInterface):
+    """The hook of hatchling for the project's metadata."""
+
+    def update(self, metadata):
+        """Add the URLs, if [tool.picotorch] of pyproject.toml has the repository's."""
+        project = tomllib.loads((Path(self.root) / "pyproject.toml").read_text())
+        url = project["tool"]["picotorch"]["url"].rstrip("/")
+        metadata["urls"] = {} if not url else {
+            "Repository": url, "Issues": f"{url}/issues",
+            "Documentation": f"{url}/tree/main/docs", "Changelog": f"{url}/blob/main/CHANGELOG.md"}
 
 
 def _build_of_extension():

@@ -7,6 +7,7 @@
   torch.txt          otherwise PyTorch from the index, with CUDA        make conformance
   architectures.txt  timm and transformers                              make architectures
   site.txt           mkdocs-material and mkdocstrings                   make site
+  release.txt        auditwheel and zig                                 make release
   fuzz.txt           atheris                                            make fuzz
 
 Each version has the SHA-256 of all its files, for every platform and Python from 3.11 on, so that pip
@@ -77,8 +78,8 @@ def main():
     parser.add_argument("--upgrade", action="store_true", help="take newer versions")
     upgrade = parser.parse_args().upgrade
     FOLDER.mkdir(exist_ok=True)
-    tools, export, torch, built, site = (
-        FOLDER / f"{name}.txt" for name in ("tools", "export", "torch", "architectures", "site"))
+    tools, export, torch, built = (
+        FOLDER / f"{name}.txt" for name in ("tools", "export", "torch", "architectures"))
     test = entries(resolve(["test"], [tools], upgrade))
     every = entries(resolve(["test", "export"], [tools, export, torch], upgrade))
     every += entries(files_of(WITHOUT_DEPENDENCIES))
@@ -89,8 +90,10 @@ def main():
     further = entries(resolve(["test", "export", "architectures"], [tools, export, torch, built],
                               upgrade))
     write(built, [entry for entry in further if entry not in every])
-    of_site = entries(resolve(["test", "site"], [tools, site], upgrade))
-    write(site, [entry for entry in of_site if entry not in test])
+    for extra in ("site", "release"):
+        path = FOLDER / f"{extra}.txt"
+        found = entries(resolve(["test", extra], [tools, path], upgrade))
+        write(path, [entry for entry in found if entry not in test])
     write(FOLDER / "torch_cpu.txt", [TORCH_CPU])
     write(FOLDER / "fuzz.txt", entries(files_of(FUZZ)))
 

@@ -27,7 +27,8 @@ def locked(*names):
 
 
 @pytest.mark.reliability
-@pytest.mark.parametrize("name", ["tools", "export", "torch", "torch_cpu", "architectures", "site"])
+@pytest.mark.parametrize("name", ["tools", "export", "torch", "torch_cpu", "architectures", "site",
+                                  "release"])
 def test_each_package_has_one_version_and_hashes(name):
     entries = locked(name)
     for requirement, hashes in entries:
@@ -45,6 +46,7 @@ def test_each_package_has_one_version_and_hashes(name):
     (["tools", "export", "torch"], PROJECT["project"]["optional-dependencies"]["export"]),
     (["architectures"], PROJECT["project"]["optional-dependencies"]["architectures"]),
     (["site"], PROJECT["project"]["optional-dependencies"]["site"]),
+    (["release"], PROJECT["project"]["optional-dependencies"]["release"]),
 ])
 def test_the_requirements_of_the_project_are_locked(names, wanted):
     found = {}

@@ -8,6 +8,7 @@ written from the help of the commands, from picotorch.h, and from docstrings.
 import inspect
 import posixpath
 import re
+import tomllib
 from pathlib import Path
 
 import click
@@ -155,6 +156,13 @@ WRITTEN = {"reference/commands.md": commands_page, "reference/c.md": c_page,
 
 
 # ---- what mkdocs calls
+
+
+def on_config(config):
+    """Link the site to the repository, if pyproject.toml has its URL."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    config.repo_url = project["tool"]["picotorch"]["url"] or None
+    return config
 
 
 def on_files(files, config):

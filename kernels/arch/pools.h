@@ -120,9 +120,16 @@ static inline void pt_add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
 }
 
 // Rounds the averages of n sums. Returns PT_HALF_BITS for each that lies half-way.
-static inline uint32_t pt_round_eight(pt_average a, int16x8_t sums, int32_t n, int8_t *out) {
-    const uint16_t twice = (uint16_t)a.twice;
-    const uint16x8_t one = vdupq_n_u16(1), inverse = vdupq_n_u16((uint16_t)(a.inverse >> 16));
+static inline uint32_t pt_round_eight(const pt_average *a, int16x8_t sums, int32_t n, int8_t *out) {
+    const uint16_t twice = (uint16_t)a->twice;
+    if (a->shift < 32) {
+        const int16_t taps = (int16_t)(twice / 2);
+        const int16x8_t rest = vandq_s16(sums, vdupq_n_s16((int16_t)(taps - 1)));
+        const int16_t half = taps > 1 ? taps / 2 : -1; // one tap is never half-way
+        vstrbq_p_s16(out, vrshlq_n_s16(sums, -(int32_t)a->shift), vctp16q((uint32_t)n));
+        return vctp16q((uint32_t)n) & vcmpeqq_n_s16(rest, half);
+    }
+    const uint16x8_t one = vdupq_n_u16(1), inverse = vdupq_n_u16((uint16_t)(a->inverse >> 16));
     const uint16x8_t doubled = vaddq_n_u16(vshlq_n_u16(vreinterpretq_u16_s16(sums), 1),
                                            (uint16_t)(twice * 128 + twice / 2));
     uint16x8_t average = vmulhq_u16(doubled, inverse); // at most one too low
@@ -135,16 +142,15 @@ static inline uint32_t pt_round_eight(pt_average a, int16x8_t sums, int32_t n, i
 
 // Averages n channels from `o` on, of 1 to 128 taps, rounded to the nearest integer. Returns
 // PT_HALF_BITS for each channel whose average lies half-way between two integers.
-static inline uint32_t pt_average_taps(const pt_taps *t, const pt_average *average, int32_t o,
+static inline uint32_t pt_average_taps(const pt_taps *t, const pt_average *a, int32_t o,
                                        int32_t *channels, int8_t *out) {
-    const pt_average a = *average;
     const int8_t *in = t->in + o;
     const int32_t n = *channels;
     int16x8_t low, high;
     if (n < 16) {
-        uint32_t halves = pt_round_eight(a, pt_sum_eight(t, in, n), n, out);
-        if (n > 8) {
-            halves |= pt_round_eight(a, pt_sum_eight(t, in + 8, n - 8), n - 8, out + 8) << 16;
+        uint32_t halves = 0;
+        for (int32_t i = 0; i < n; i += 8) {
+            halves |= pt_round_eight(a, pt_sum_eight(t, in + i, n - i), n - i, out + i) << 2 * i;
         }
         return halves;
     }
@@ -156,27 +162,28 @@ static inline uint32_t pt_average_taps(const pt_taps *t, const pt_average *avera
 
 enum { PT_SETTLES_HALVES = 1 };
 
-// Sums (x - zero_point) * scale over the taps of n channels, at most 4, in float32, tap by tap. The
-// absolute value of no product is below 2^-94, so none and no sum is subnormal.
-static inline float32x4_t pt_sum_scaled(const pt_taps *t, const int8_t *row, int32_t n,
+// Sums (x - zero_point) * scale over the taps of the channels at n offsets, at most 4, in float32,
+// tap by tap. The absolute value of no product is below 2^-94, so none and no sum is subnormal.
+static inline float32x4_t pt_sum_scaled(const pt_taps *t, uint32x4_t offsets, int32_t n,
                                         int32_t zero_point, float scale) {
     float32x4_t all = vdupq_n_f32(0);
+    const int8_t *row = t->in;
     for (int32_t i = t->rows; i > 0; i--, row += t->row_step) {
         const int8_t *tap = row;
         __asm__ volatile("vctp.32 %[n]\n\t"
                          "dls lr, %[columns]\n"
                          "1:\n\t"
                          "vpst\n\t"
-                         "vldrbt.s32 q0, [%[tap]]\n\t"
+                         "vldrbt.s32 q0, [%[tap], %q[offsets]]\n\t"
                          "add %[tap], %[tap], %[step]\n\t"
                          "vsub.i32 q0, q0, %[zero]\n\t"
                          "vcvt.f32.s32 q0, q0\n\t"
                          "vmul.f32 q0, q0, %[scale]\n\t"
                          "vadd.f32 %q[all], %q[all], q0\n\t"
                          "le lr, 1b"
-                         : [tap] "+l"(tap), [all] "+w"(all)
+                         : [tap] "+r"(tap), [all] "+w"(all)
                          : [columns] "r"(t->columns), [step] "r"(t->step), [n] "r"(n),
-                           [zero] "r"(zero_point), [scale] "r"(scale)
+                           [zero] "r"(zero_point), [scale] "r"(scale), [offsets] "w"(offsets)
                          : "lr", "q0", "cc", "memory");
     }
     return all;
@@ -194,23 +201,28 @@ static inline float32x4_t pt_divide(float32x4_t x, float y, float inverse) {
     return quotient;
 }
 
-// Computes again those of n averages that lie half-way, as the reference does it: in float32.
-static inline void pt_settle_halves(const pt_taps *t, uint32_t halves, int32_t o, int32_t n,
+// Computes again the averages from channel `o` on that lie half-way, as the reference does it: in
+// float32, four at a time.
+static inline void pt_settle_halves(const pt_taps *t, uint32_t halves, int32_t o,
                                     int32_t zero_point, float scale, int8_t *out) {
-    const float taps = (float)(t->rows * t->columns), of_taps = 1 / taps, of_scale = 1 / scale;
-    for (; halves != 0; halves >>= 8, o += 4, n -= 4, out += 4) {
-        const uint32_t some = halves & 0x55;
-        // four bits for each channel
-        const uint32_t bits =
-            (some & 1) | (some & 4) << 2 | (some & 0x10) << 4 | (some & 0x40) << 6;
-        if (some == 0) {
-            continue;
+    const int32_t taps = t->rows * t->columns;
+    const bool is_power = (taps & (taps - 1)) == 0; // a product with its inverse is exact
+    const float of_taps = 1 / (float)taps, of_scale = 1 / scale;
+    pt_taps from = *t;
+    from.in += o;
+    halves &= 0x55555555; // a bit for each channel
+    while (halves != 0) {
+        uint32_t channels[4];
+        int32_t n = 0;
+        for (; halves != 0 && n < 4; halves &= halves - 1) {
+            channels[n++] = (uint32_t)__builtin_ctz(halves) / PT_HALF_BITS;
         }
-        float32x4_t x = pt_sum_scaled(t, t->in + o, n, zero_point, scale);
-        x = pt_divide(pt_divide(x, taps, of_taps), scale, of_scale);
-        int32x4_t average = vaddq_n_s32(vcvtnq_s32_f32(x), zero_point);
-        average = vmaxq_s32(vminq_s32(average, vdupq_n_s32(INT8_MAX)), vdupq_n_s32(INT8_MIN));
-        vstrbq_p_s32(out, average, (mve_pred16_t)(15 * bits));
+        const uint32x4_t offsets = vld1q_u32(channels);
+        float32x4_t x = pt_sum_scaled(&from, offsets, n, zero_point, scale);
+        x = is_power ? vmulq_n_f32(x, of_taps) : pt_divide(x, (float)taps, of_taps);
+        x = pt_divide(x, scale, of_scale);
+        const int32x4_t average = vaddq_n_s32(vcvtnq_s32_f32(x), zero_point);
+        vstrbq_scatter_offset_p_s32(out, offsets, average, vctp32q((uint32_t)n));
     }
 }
 
@@ -505,9 +517,9 @@ static inline int32_t pt_max_taps(const pt_taps *t, int32_t o, int32_t n, int8_t
 
 enum { PT_SETTLES_HALVES = 0 }; // the ISA has no loop
 
-static inline void pt_settle_halves(const pt_taps *t, uint32_t halves, int32_t o, int32_t n,
+static inline void pt_settle_halves(const pt_taps *t, uint32_t halves, int32_t o,
                                     int32_t zero_point, float scale, int8_t *out) {
-    (void)t, (void)halves, (void)o, (void)n, (void)zero_point, (void)scale, (void)out;
+    (void)t, (void)halves, (void)o, (void)zero_point, (void)scale, (void)out;
 }
 
 #endif

@@ -202,12 +202,12 @@ static uint32_t sum_of_taps(const pt_taps *t, const int8_t *in) {
     return sum;
 }
 
-// Computes again the averages of n channels that lie half-way. Not inlined, so that the loop of
-// averages has all registers.
+// Computes again the averages from channel `o` on that lie half-way. Not inlined, so that the loop
+// of averages has all registers.
 static __attribute__((noinline)) void settle_halves(pooling *p, const pt_taps *t, uint32_t halves,
-                                                    int32_t o, int32_t n, int8_t *out) {
+                                                    int32_t o, int8_t *out) {
     if (PT_SETTLES_HALVES) {
-        pt_settle_halves(t, halves, o, n, p->zero_point, p->scale, out);
+        pt_settle_halves(t, halves, o, p->zero_point, p->scale, out);
     } else {
         average_by_floats(p, t, halves, o, out);
     }
@@ -231,7 +231,7 @@ static __attribute__((noinline)) void average_small(pooling *p, pt_taps *t, int3
                 halves = rest == 0;
             }
             if (halves != 0) {
-                settle_halves(p, t, halves, o, n, out);
+                settle_halves(p, t, halves, o, out);
             }
         }
     }

@@ -139,8 +139,8 @@ static inline int32_t scale_up(int32_t value, const pt_scaled *s) {
     return pt_requantize(shifted, s->multiplier, s->shift);
 }
 
-static void elementwise_s8_add_row(const addition *x, const int8_t *a, const int8_t *b, int8_t *out,
-                                   int32_t done, int32_t n) {
+static void add_row_exactly(const addition *x, const int8_t *a, const int8_t *b, int8_t *out,
+                            int32_t done, int32_t n) {
     for (int32_t i = done; i < n; i++) {
         int32_t sum = pt_add_int32(scale_up(a[i], &x->a), scale_up(b[i], &x->b));
         out[i] = pt_to_int8(pt_requantize(sum, x->sum.multiplier, x->sum.shift), &x->range);
@@ -164,6 +164,12 @@ static void add_row_fast(const addition *x, const int8_t *a, const int8_t *b, in
         out[i] = (int8_t)pt_clamp(pt_scale(2 * sum, multiplier, right, rounding), x->range.min,
                                   x->range.max);
     }
+}
+
+// Adds the elements of a row from `done` on.
+static inline void elementwise_s8_add_row(const addition *x, const int8_t *a, const int8_t *b,
+                                          int8_t *out, int32_t done, int32_t n) {
+    (is_fast_addition(x) ? add_row_fast : add_row_exactly)(x, a, b, out, done, n);
 }
 
 // Tables of both operands for all values, doubled; used if there are enough elements.
@@ -228,7 +234,7 @@ static int add_by_vectors(pt_context *c, const addition *x, int32_t *tables, boo
             *done = false;
             return PT_ERROR_OK;
         }
-        (is_fast_addition(x) ? add_row_fast : elementwise_s8_add_row)(x, a, b, out, some, n);
+        elementwise_s8_add_row(x, a, b, out, some, n);
     }
     return PT_ERROR_OK;
 }
@@ -255,14 +261,13 @@ static int add_run(pt_context *c, const pt_ref *args) {
     if (done) {
         return PT_ERROR_OK;
     }
-    const bool fast = is_fast_addition(&x);
-    if (!PT_HAS_VECTORS && fast && has_room && table_bytes(&x)) {
+    if (!PT_HAS_VECTORS && has_room && table_bytes(&x) && is_fast_addition(&x)) {
         return add_by_tables(c, &x, (void *)c->scratch);
     }
     for (int32_t i = 0; i < p->rows; i++) {
         PT_TRY(elementwise_s8_begin_row(c, p, i, &n));
-        (fast ? add_row_fast : elementwise_s8_add_row)(
-            &x, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size, 0, n);
+        elementwise_s8_add_row(&x, p->a + i * p->a_step, p->b + i * p->b_step, p->out + i * p->size,
+                               0, n);
     }
     return PT_ERROR_OK;
 }

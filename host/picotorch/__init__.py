@@ -10,7 +10,7 @@ threads.
 
 import sys
 
-# Imported first, not by the others: a small board's stack is too small for so deep an import.
+# Imported first, not by the others: a small board's stack is too small for such nested imports.
 from . import tensor
 from .errors import Error, part
 from .memory import HierarchicalAllocator, MemoryAllocator, MemoryManager
@@ -30,9 +30,9 @@ PARTS = (
 )
 
 def __getattr__(name):
-    """Import one of these names, or their module.
+    """Return a name of PARTS, or its module, and import the module at the first use.
 
-    Another name imports nothing: dir() of MicroPython tries each name of the firmware.
+    Any other name imports nothing: dir() of MicroPython tries each name of the firmware.
     """
     for module, names in PARTS:
         if name == module:

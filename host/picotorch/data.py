@@ -30,7 +30,7 @@ class TensorLayout(TensorInfo):
 
 
 class DataMap:
-    """The named data of some .ptd files, `files`."""
+    """The named data of .ptd files, `files`."""
 
     texts = TEXTS
 
@@ -43,7 +43,7 @@ class DataMap:
         return sum([library.num_keys() for library in self.libraries])
 
     def get_key(self, index):
-        """Raise InvalidArgument when there are not as many."""
+        """Return key number `index`. Raises InvalidArgument if there are fewer keys."""
         check_index(index, self.get_num_keys(), "key")
         for library in self.libraries:
             if index < library.num_keys():
@@ -65,7 +65,7 @@ class DataMap:
         return TensorLayout(library.tensor(library.find_key(key)))
 
     def get_data(self, key, view=None):
-        """Return a read-only memoryview of the data of a key in place.
+        """Return a read-only memoryview of the data of a key, in place.
 
         `view`: see bytes_at. Raises NotFound. Works with the heap locked if the key exists.
         """
@@ -73,7 +73,7 @@ class DataMap:
         return library.data(library.find_key(key), view)
 
     def _find(self, key):
-        """Return the library's object of the file that has a key."""
+        """Return the library's object for the file that has a key. Raises NotFound."""
         for file in self.files:
             file.requested_key = key
             if file.library.find_key(key) >= 0:

@@ -10,12 +10,12 @@ Error:
 
     raise fail(DELEGATE_INVALID_COMPATIBILITY, "was exported for version 2")
 
-Another exception becomes an Error that names the backend and leaves the method usable. All objects are
-made with the Method: if it was loaded with the heap locked, the heap stays locked.
+Any other exception becomes an Error that names the backend and leaves the method usable. All objects
+are made with the Method, so that delegates can be loaded and executed with the heap locked.
 
-A function that returns bytes to a backend has a parameter `view`, a memoryview of the backend's own,
-made at set-up (`memoryview(bytearray(1))`). Under MicroPython it is pointed to the bytes and returned,
-which needs no heap; without it, and always under CPython, a new one is made.
+A function that returns bytes to a backend has a parameter `view`, a memoryview that the backend made at
+set-up (`memoryview(bytearray(1))`). Under MicroPython the function points it at the bytes and returns
+it, which needs no heap. Without `view`, and always under CPython, it returns a new memoryview.
 """
 
 import _picotorch
@@ -32,11 +32,11 @@ class Backend:
     """The base of all backends."""
 
     def is_available(self):
-        """Return False where the backend cannot work now: load then raises NotFound."""
+        """Return False if the backend cannot work now; load then raises NotFound."""
         return True
 
     def init(self, context, processed, compile_specs):
-        """Make a delegate ready, at load; return its handle, any object.
+        """Set up a delegate at load, and return its handle, which may be any object.
 
         context: BackendInitContext. processed: FreeableBuffer with the result of the backend's
         preprocess at export. compile_specs: the CompileSpecs of the export.
@@ -67,7 +67,7 @@ def register_backend(name, backend):
 
 
 def unregister_backend(name):
-    """Return the methods that are loaded keep the backend. Raises NotFound."""
+    """Unregister a backend; methods that are loaded keep it. Raises NotFound."""
     backend = get_backend(name)
     if backend is None:
         raise fail(errors.NOT_FOUND, "does not exist; give one of registered_backend_names()",
@@ -106,9 +106,9 @@ class BackendAllocator:
     def allocate(self, size, alignment=ALIGNMENT, view=None):
         """Return a memoryview of `size` bytes.
 
-        Raises MemoryAllocationFailed with all the bytes that the method needs of this memory so far,
-        InvalidArgument for an alignment that is not a power of two or that the memory does not have,
-        InvalidState for memory of the pool after init.
+        Raises MemoryAllocationFailed, whose `requested` is the bytes of this memory that the method
+        needs so far; InvalidArgument for an alignment that is not a power of two, or that the memory
+        does not have; InvalidState for memory of the pool after init.
         """
         if not self.is_open:
             raise fail(errors.INVALID_STATE, "allocates only in init", "method pool")
@@ -116,7 +116,7 @@ class BackendAllocator:
 
 
 class _Context:
-    """One is made with each Method."""
+    """The base of both contexts. Each Method has one of each."""
 
     def __init__(self, method, allocate):
         self._method = method
@@ -134,19 +134,19 @@ class BackendInitContext(_Context):
         self._named_data = NamedDataMap()
 
     def get_runtime_allocator(self):
-        """Return the method's pool, a BackendAllocator: what is allocated counts as the method's."""
+        """Return a BackendAllocator of the method's pool; its bytes count as the method's."""
         return self._allocator
 
     def get_named_data_map(self):
-        """Return the named data of the program and of the data files, a NamedDataMap."""
+        """Return a NamedDataMap of the named data of the program and of its data files."""
         self._named_data.library = self._method.program.library
         self._named_data.data_map = self._method.data_map
         return self._named_data
 
     def ask_temp(self, size):
-        """Request at load `size` bytes of temp memory for execute.
+        """Request `size` bytes of temp memory for execute, in init.
 
-        With less, load fails rather than execute. Raises InvalidArgument.
+        If there is less, load fails instead of execute. Raises InvalidArgument.
         """
         self._method.library.ask_temp(size)
 
@@ -159,7 +159,7 @@ class BackendExecutionContext(_Context):
         self._arguments = arguments
 
     def get_temp_allocator(self):
-        """Return the temp memory, a BackendAllocator."""
+        """Return a BackendAllocator of the temp memory."""
         return self._allocator
 
     def allocate(self, size, alignment=ALIGNMENT, view=None):
@@ -194,16 +194,16 @@ class FreeableBuffer:
         return self._view
 
     def size(self):
-        """Return the bytes; 0 after free."""
+        """Return the number of bytes; 0 after free."""
         return 0 if self._is_free else len(self._view)
 
     def free(self):
-        """Return the backend needs the data no longer."""
+        """Free the data, which the backend no longer needs."""
         self._is_free = True
 
 
 class CompileSpec:
-    """key: str; value: read-only memoryview."""
+    """A compile spec. key: str; value: read-only memoryview."""
 
     def __init__(self, key, value):
         self.key = key
@@ -235,16 +235,16 @@ class CompileSpecs:
         return self._method.program.library.find_spec(self._method.plan, self._index, key, view)
 
 
-# ---- the delegates of a method: made ready at load, called while it executes, destroyed
+# ---- the delegates of a method: initialized at load, called by execute, destroyed by unload
 
 
 class Delegate:
-    """One delegate."""
+    """One delegate of a method, its backend and its handle."""
 
     def __init__(self, method, index):
         self.backend = None
         self.handle = None
-        self.is_ready = False  # made so, and not destroyed since
+        self.is_ready = False  # initialized, and not destroyed since
         self.processed = FreeableBuffer()
         self.compile_specs = CompileSpecs(method, index)
 
@@ -262,7 +262,7 @@ class Delegate:
 
 
 class Arguments:
-    """The arguments of the delegate call that runs, a sequence."""
+    """The arguments of the running delegate call, a sequence."""
 
     def __init__(self, method, maximum):
         self.items = [new_kept(method) for _ in range(maximum)]
@@ -281,7 +281,7 @@ class Arguments:
         self.count = count
 
     def clear(self):
-        """Empty the arguments: objects that a backend has kept have no elements any more."""
+        """Empty the arguments; a Tensor or list that a backend kept then has no elements."""
         values = self.values
         for i in range(self.count):
             value = values[i]
@@ -291,7 +291,7 @@ class Arguments:
         self.count = 0
 
     def resize(self, tensor, sizes):
-        """Set the sizes of an argument, see BackendExecutionContext.resize_tensor."""
+        """Set the sizes of an argument; see BackendExecutionContext.resize_tensor."""
         for i in range(self.count):
             if self.values[i] is tensor and isinstance(tensor, Tensor):
                 self._library.resize_argument(i, sizes)
@@ -311,13 +311,13 @@ class Arguments:
 
 
 class Delegates:
-    """The delegates of one Method. maximum, max_arguments: the limits of their numbers."""
+    """The delegates of one Method, at most `maximum`; a call has at most `max_arguments`."""
 
     def __init__(self, method, maximum, max_arguments):
         self.method = method
         self.items = [Delegate(method, i) for i in range(maximum)]
         self.arguments = Arguments(method, max_arguments)
-        self.keeps_errors = False  # of destroy, in an unload
+        self.keeps_errors = False  # whether to store errors of destroy, as unload does
         self._init_context = BackendInitContext(method)
         self._execution_context = BackendExecutionContext(method, self.arguments)
         self._error = None  # what a backend raised last
@@ -325,10 +325,10 @@ class Delegates:
         self._failed = 0
         self._exception = None
 
-    # ---- called by the library: each returns an error's code
+    # ---- called by the library: each returns an error code
 
     def find(self, index, backend):
-        """Look up the backend of a delegate. Raises NotFound if it cannot work now."""
+        """Store the backend of delegate `index`; return NOT_FOUND if it cannot work now."""
         code = errors.INTERNAL
         try:
             if not backend.is_available():
@@ -342,7 +342,7 @@ class Delegates:
         return errors.OK
 
     def call(self, what, index):
-        """Pass a request, INIT, EXECUTE or DESTROY, to a backend; return the error's code."""
+        """Pass the request INIT, EXECUTE or DESTROY to a backend; return an error code."""
         delegate = self.items[index]
         if what == _picotorch.DESTROY:
             return self._destroy(delegate, index)
@@ -380,7 +380,7 @@ class Delegates:
             self.arguments.clear()  # a Tensor that a backend kept has no elements afterwards
 
     def _destroy(self, delegate, index):
-        """Destroy all delegates, then raise an interrupt, and if requested an error of a backend.
+        """Destroy a delegate; store an interrupt, and with keeps_errors also a backend's error.
 
         May be called again after an interrupt.
         """
@@ -395,13 +395,13 @@ class Delegates:
     # ---- errors
 
     def take_error(self):
-        """Return the exception of the call that just failed, or None, and forget it."""
+        """Return and clear the exception of the call that just failed, or return None."""
         error = self._error
         self._error = None
         return error
 
     def raise_error(self):
-        """Raise it, if there is one."""
+        """Raise the exception that take_error returns, if there is one."""
         error = self.take_error()
         if error is not None:
             try:
@@ -450,7 +450,7 @@ class Delegates:
         return True
 
     def explain(self, error):
-        """Return the name the backend that failed, and its exception."""
+        """Return the name of the backend that failed, and its exception."""
         method = self.method
         name = "backend " + MethodMeta(method.program, method.plan).get_backend_name(self._failed)
         if self._exception is None:

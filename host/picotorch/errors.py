@@ -31,7 +31,7 @@ DELEGATE_INVALID_COMPATIBILITY = 0x30
 DELEGATE_MEMORY_ALLOCATION_FAILED = 0x31
 DELEGATE_INVALID_HANDLE = 0x32
 
-# Remedies: by code, if the text has none, and by the attribute that `need` misses
+# Remedies by code, for texts without one, and by the attribute that `need` does not find
 _REMEDIES = {INVALID_PROGRAM: "export the program again or copy it again",
              "compile": "compile it again or copy it again",
              INVALID_EXTERNAL_DATA: "take the .ptd file that was exported with the program",
@@ -45,11 +45,11 @@ _LONGEST = 160  # bytes of a text of the library
 class Error(Exception):
     """The exception of every failure.
 
-    code: ExecuTorch's number; name: ExecuTorch's name. subject, index: the memory, input, instruction
-    ... (index -1: there is only one). requested, available: bytes, or arguments of an instruction; -1
-    if unknown or irrelevant. what: text; remedy: the change that helps. argument: the argument of an
-    instruction that a kernel rejected, or the value of an external tensor, or -1. source: object whose
-    `explain(error)` adds details when the text is composed.
+    code: ExecuTorch's number; name: ExecuTorch's name. subject: the memory, input, instruction ... that
+    failed; index: its number, -1 if there is only one. requested, available: bytes, or arguments of an
+    instruction; -1 if unknown or irrelevant. what: text; remedy: the change that helps. argument: the
+    argument of an instruction that a kernel rejected, or the value of an external tensor, or -1.
+    source: the object whose `explain(error)` adds details when the text is composed.
     """
 
     def __init__(self):
@@ -61,7 +61,7 @@ class Error(Exception):
         self.available = -1
         self.source = None
         self.text = None
-        self._what = ""  # behind "; " the remedy
+        self._what = ""  # may end with "; " and the remedy
         self._remedy = ""
         self.argument = -1
         self.subject_number = 0  # number of the subject, of an error of the library
@@ -83,7 +83,7 @@ class Error(Exception):
 
     @property
     def remedy(self):
-        """Return the remedy, "" without one."""
+        """Return the remedy, or "" without one."""
         remedy = self._remedy
         if isinstance(remedy, type):
             return "give an object of type " + remedy.__name__
@@ -130,7 +130,7 @@ class Error(Exception):
 
 
 def _read_text(distance):
-    """Read a text of a native module from its file, `distance` bytes from the end; "" without it."""
+    """Read a text of a native module, `distance` bytes from the end of its file; "" without a file."""
     try:
         with open(_picotorch.__file__, "rb") as file:
             file.seek(-distance, 2)
@@ -141,13 +141,13 @@ def _read_text(distance):
 
 _KEPT = Error() if sys.implementation.name == "micropython" else None
 _SPARE = Error() if _KEPT is not None else None
-# Strs that the library points to texts of errors, the first for _KEPT. The classes with `on_error`
+# Strs that the library points at texts of errors, the first for _KEPT. The classes with `on_error`
 # have them as `texts`; a base class would make each store to an attribute of a Method slower.
 TEXTS = [_picotorch.text(), _picotorch.text()] if _KEPT is not None else []
 
 
 def spare_error():
-    """Let an Error that is being raised stay as it is when the next one is made."""
+    """Swap the two error objects, so that the next error does not overwrite the one being raised."""
     global _KEPT, _SPARE
     kept = _KEPT
     _KEPT = _SPARE
@@ -157,7 +157,7 @@ def spare_error():
 
 def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, remedy="",
          source=None, argument=-1, kind=0):
-    """Return the error to raise."""
+    """Return an Error with these fields, to be raised."""
     error = _KEPT
     if error is None:
         error = Error()
@@ -181,7 +181,7 @@ def fail(code, what="", subject=None, index=-1, requested=-1, available=-1, reme
 def need(value, kind, subject):
     """Raise InvalidType for a value of another type than `kind`, or without the attribute `kind`.
 
-    A tuple will do for a list.
+    A tuple is accepted as a list.
     """
     if hasattr(value, kind) if isinstance(kind, str) else isinstance(value, kind):
         return
@@ -216,9 +216,9 @@ def part(name):
 
 
 def text_of(data):
-    """Return a text of a file, bytes.
+    """Return the str for `data`, the bytes of a text in a file.
 
-    What is not UTF-8 or has control characters is shown as far as it is ASCII.
+    If they are not UTF-8 or have control characters, "?" replaces all but printable ASCII.
     """
     try:
         if not data or min(data) >= 32:

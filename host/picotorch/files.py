@@ -15,11 +15,11 @@ from .program import BufferDataLoader
 
 
 class FileDataLoader(BufferDataLoader):
-    """A program in a file.
+    """A program, or external weights, in a file.
 
-    A file that can be seen in place (ROMFS) is not copied. Any other is read into `buffer`, or into a
-    new one of the file's size. Raises AccessFailed, MemoryAllocationFailed if `buffer` is too small, or
-    NotSupported where the firmware has no files.
+    A file that can be read in place (ROMFS) is not copied. Any other is read into `buffer`, or into a
+    new one of the file's size. Raises AccessFailed, MemoryAllocationFailed if `buffer` is too small,
+    InvalidArgument if it is read-only, or NotSupported if the firmware has no files.
     """
 
     def __init__(self, path, buffer=None):
@@ -30,7 +30,7 @@ class FileDataLoader(BufferDataLoader):
         try:
             with open(path, "rb") as file:
                 try:
-                    super().__init__(memoryview(file))  # where the file can be seen in place
+                    super().__init__(memoryview(file))  # if the file can be read in place
                 except TypeError:
                     super().__init__(_read(file, buffer))
         except (OSError, ValueError) as error:

@@ -27,20 +27,20 @@ BUSY = LIMIT + 1  # value of `held` while a method is being loaded or unloaded
 def buffer_size(buffer, subject, index=-1):
     """Return the bytes of a buffer.
 
-    Raises InvalidType for what is none, or whose bytes are not contiguous, NotSupported for one of 1
-    GiB.
+    Raises InvalidType for anything but a buffer of contiguous bytes, NotSupported for one of 1 GiB or
+    more.
     """
     size = _picotorch.nbytes(buffer)
     if size < 0:
         raise fail(INVALID_TYPE, "is not a buffer of contiguous bytes; "
                    "give a bytearray, an array or a memoryview", subject, index)
-    if size >= _picotorch.SMALL_INT_MAX:  # a larger one is reported as that
+    if size >= _picotorch.SMALL_INT_MAX:  # the maximum that nbytes returns
         raise fail(NOT_SUPPORTED, "has 1 GiB or more", subject, index)
     return size
 
 
 def bytes_at(buffer, offset, size, view=None, writable=True):
-    """Return a memoryview of bytes of a buffer: `view`, pointed there, or a new one.
+    """Return a memoryview of bytes of a buffer: `view`, pointed at them, or a new one.
 
     A new one is made if `view` is None, and always under CPython. Raises ValueError for bytes outside.
     """
@@ -64,7 +64,7 @@ class MemoryAllocator:
         self.held = 0
 
     def check_size(self):
-        """Raise InvalidArgument when the memory has fewer bytes than it had at first."""
+        """Raise InvalidArgument if the buffer now has fewer bytes than it had at first."""
         if _picotorch.nbytes(self.buffer) < self.size:
             raise fail(INVALID_ARGUMENT, "has become smaller; make a new MemoryAllocator",
                        self.name, -1, self.size,
@@ -94,9 +94,9 @@ class MemoryAllocator:
         return start
 
     def reset(self, used=0):
-        """Free all bytes behind the first `used` ones.
+        """Free all bytes after the first `used` ones.
 
-        Raises InvalidState where a method is loaded there, InvalidArgument where fewer are used.
+        Raises InvalidState if a loaded method uses them, InvalidArgument if fewer bytes are used.
         """
         need(used, int, "used")
         if used < self.held:
@@ -132,7 +132,7 @@ class HierarchicalAllocator:
 
 
 class MemoryManager:
-    """The memories of a method: its pool, its planned buffers, and memory for kernels' scratch."""
+    """The memories of a method: its pool, its planned buffers, and temp memory for its kernels."""
 
     def __init__(self, method_allocator, planned_memory=None, temp_allocator=None):
         if planned_memory is None:

@@ -1,6 +1,6 @@
 """Load a method into its memories, set its inputs, execute it, and read its outputs.
 
-The calls in their order:
+The calls in order:
 
     method = Method(manager)            # set-up: makes all objects that are ever needed
     micropython.heap_lock()             # from here on nothing is allocated
@@ -35,19 +35,19 @@ from .tensor import Tensor, TensorInfo, new_kept
 
 _EXPLAINED = (schema.SUBJECT_MISSING_OPERATOR, schema.SUBJECT_MISSING_BACKEND,
               schema.SUBJECT_EXTERNAL_TENSOR)  # and instructions
-_DELEGATES = 4  # that a method can have, and
+_DELEGATES = 4  # default of max_delegates if a backend is registered
 _ARGUMENTS = 8  # default of max_arguments if a backend is registered
-_MAX = 1 << 16  # objects that a Method makes of a kind
+_MAX = 1 << 16  # objects of one kind that a Method makes
 
 
 class Method:
     """A method of a program, loaded into memories of the caller.
 
-    `max_outputs`: the number of outputs with an object, made here. Without it: one, and more at their
-    first request while the heap is not locked. The same holds for delegates: `max_delegates` of them,
-    whose calls have `max_arguments`; 4 and 8 if any backend is registered. With the heap locked it
-    loads programs of up to eight data files and unplanned tensors together, or as many as it was loaded
-    with before.
+    `max_outputs`: the number of outputs for which objects are made here; by default one, and more when
+    they are first requested, unless the heap is locked. `max_delegates`: the same for delegates;
+    `max_arguments`: of a call of a delegate. Both are fixed, by default 4 and 8 if any backend is
+    registered, else 0. With the heap locked, data files and unplanned tensors may together be eight, or
+    as many as in an earlier load.
     """
 
     texts = TEXTS
@@ -71,7 +71,7 @@ class Method:
         self.unloads = 0  # how often it gave its memory back
         self.name = ""
         self.data_map = None
-        self._requested = None  # name of an attribute
+        self._requested = None  # name of the attribute that was requested last
         self._busy = ""  # what load or unload, while one of them runs, is doing
         self._mark = -1  # start of the method in its pool; -1 without a load
         self._held = 0  # bytes of the methods before it
@@ -89,9 +89,9 @@ class Method:
         FlatTensorDataMap or MergedDataMap of the tensors that the program leaves to .ptd files; their
         bytes must not move. `event_tracer`: an EventTracer that measures each instruction.
 
-        Raises NotFound, InvalidExternalData, OperatorMissing, MemoryAllocationFailed, InvalidProgram,
-        NotSupported, or the error of a kernel that rejects its arguments. The method is then not
-        loaded, its memories are as before, and load may be called again.
+        Raises AlreadyLoaded, InvalidState, NotFound, InvalidExternalData, OperatorMissing,
+        MemoryAllocationFailed, InvalidProgram, NotSupported, or the error of a kernel that rejects its
+        arguments. After an error the memories are as before, and load may be called again.
         """
         library = self.library
         if self._busy:
@@ -229,18 +229,18 @@ class Method:
             self.set_input(values[i], i)
 
     def set_output_data_ptr(self, buffer, index):
-        """Make a buffer the memory of output `index`, which the program leaves unplanned.
+        """Use a buffer as the memory of output `index`, which the program leaves unplanned.
 
-        It has at least the bytes of the program's sizes, which a dynamic output may come to have.
+        It needs the bytes of output_tensor_meta(index).nbytes(): the largest sizes of the output.
         """
         self.library.set_output(buffer, index)
 
     def get_output(self, index):
         """Return output `index`: a Tensor in place, a number, bool, string, None, or a ValueList.
 
-        A Tensor is valid until the next get_output of this index. With the heap locked so is a float, a
-        string and a list, and each item of a list until the next one is read. A string of a locked heap
-        shows the program's own bytes: it is valid as long as the program is.
+        A Tensor is valid until the next get_output of this index. With the heap locked, this also holds
+        for a float, a string and a list, and an item of a list is valid until the next item is read.
+        Such a string shows the program's own bytes, which must not be freed or overwritten.
         """
         return self.library.get_output(index)
 
@@ -274,18 +274,18 @@ class Method:
     def set_attribute_data_ptr(self, buffer, name):
         """Use a buffer as the memory of a mutable buffer that the program leaves unplanned.
 
-        The program was exported with alloc_mutable_buffers=False. The bytes of the buffer are the
-        initial value. The caller owns them: two methods may share a buffer, and reset_state does not
-        change it. Raises NotFound,
-        InvalidArgument, InvalidState.
+        For programs exported with alloc_mutable_buffers=False. The initial value is the bytes of the
+        buffer. The caller owns it: methods may share it, and reset_state does not change it.
+
+        Raises NotFound, InvalidArgument, InvalidState.
         """
         self._requested = name
         self.library.set_attribute(buffer, name)
 
     def reset_state(self):
-        """Reset buffers to their initial values, or to zero, and the execution to its start.
+        """Reset mutable buffers to their initial values, or to zero, and restart the execution.
 
-        All planned memory, the sizes of tensors and the numbers that instructions write are as they are
+        All planned memory, the sizes of tensors and the numbers that instructions write are again as
         after load, so inputs have to be set again.
         """
         self.library.reset_state()
@@ -323,7 +323,7 @@ class Method:
         return self.method_meta()
 
     def memory_report(self):
-        """Return the bytes used and there: {"method_pool": {...}, "planned": [{...}], "temp": {...}}.
+        """Return the used and total bytes: {"method_pool": {...}, "planned": [{...}], "temp": {...}}.
 
         "packed": bytes that load packed, at the end of the used part of the pool. "used" of
         "temp": bytes that the kernels use; with less they take longer. "preferred": bytes with which
@@ -345,7 +345,7 @@ class Method:
     # ---- what the library calls
 
     def on_request(self, what, index):
-        """Answer the library's request for delegate or output number `index` with an error's code."""
+        """Do what the library requests for delegate or output number `index`; return an error code."""
         if what == _picotorch.KEPT:
             return self._make_kept(index)
         if what == _picotorch.FIND:
@@ -394,7 +394,7 @@ class Method:
             error = None  # a frame that refers to its own error is a cycle: only a collector frees it
 
     def explain(self, error):
-        """Return details of an error: the missing operators, or the argument that a kernel refused."""
+        """Return details of an error: the missing operators, or the argument that a kernel rejected."""
         kind = error.subject_number
         if kind == schema.SUBJECT_KERNEL or error.subject == "instruction" and error.requested >= 0:
             return MethodMeta(self.program, self.plan).instruction_name(error.index, error.argument)

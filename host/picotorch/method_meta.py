@@ -13,13 +13,13 @@ _OUTPUTS = _picotorch.OUTPUTS
 
 
 class MethodMeta:
-    """Made by Program.method_meta(name). Indexes count from 0; one out of range is InvalidArgument."""
+    """Made by Program.method_meta(name). An index out of range, from 0, raises InvalidArgument."""
 
     def __init__(self, program, plan):
         self.program = program
         self.plan = plan
         self._library = program.library
-        self._named = None  # the values that are attributes, once they were looked for
+        self._named = None  # the values that are attributes, once _attributes has found them
 
     def _count(self, what):
         return self._library.count(self.plan, what)
@@ -46,7 +46,7 @@ class MethodMeta:
         return self._tensor(_INPUTS, index)
 
     def input_value(self, index):
-        """Return the number of an input among the method's values."""
+        """Return the index of an input among the method's values."""
         return self._library.item(self.plan, _INPUTS, index)[0]
 
     def num_outputs(self):
@@ -62,7 +62,7 @@ class MethodMeta:
         return self._tensor(_OUTPUTS, index)
 
     def output_value(self, index):
-        """Return the number of an output among the method's values; an input's if it aliases that."""
+        """Return the index of an output among the method's values; of the input that it aliases."""
         return self._library.item(self.plan, _OUTPUTS, index)[0]
 
     def unplanned_attributes(self):
@@ -71,7 +71,7 @@ class MethodMeta:
         return [info for info in found if _needs_memory(info)]
 
     def is_output_dynamic(self, index):
-        """Return True for a tensor whose sizes may be others after each execution."""
+        """Return True for a tensor whose sizes may differ between executions."""
         return (self.output_tag(index) == KERNEL_TYPES_TENSOR
                 and self.output_tensor_meta(index).is_dynamic())
 

@@ -12,15 +12,15 @@ _REMEDY = "; give each thread its own Module, or lock its calls"
 
 
 class Module:
-    """A program and its methods, each loaded at its first use into memories of just its size.
+    """A program and its methods, each loaded at its first use into memories of exactly its size.
 
-    The temp memory is the size that the kernels prefer, or the smallest if that is over half of the
+    The temp memory has the size that the kernels prefer, or the minimum if that is over half of the
     free heap.
 
-    source: path of a .pte file, str or pathlib.Path, or a buffer of its bytes. data_path: the same of
+    source: path of a .pte file, str or pathlib.Path, or a buffer of its bytes. data_path: the same for
     the .ptd file of its external tensors, or a list of several. pack_weights: see Method.load.
-    share_memory_arenas: the methods have their planned buffers in common, and with them the mutable
-    buffers that they were exported to share; the first use loads all. Allocates when a method is
+    share_memory_arenas: the methods share their planned buffers, and with them the mutable buffers that
+    they were exported to share; the first use loads all methods. Allocates when a method is
     loaded.
     """
 
@@ -41,7 +41,7 @@ class Module:
         return self.methods[name]
 
     def _load(self, name):
-        if name in self.methods:  # by now
+        if name in self.methods:  # loaded by another thread meanwhile
             return
         self.program.plan(name)
         planned = _shared_buffers(self.program) if self.share_memory_arenas else None
@@ -64,7 +64,7 @@ class Module:
         return alone(self._calls[name], "module", "is executing" + _REMEDY, _execute, method, inputs)
 
     def forward(self, *inputs):
-        """Return the output of the method "forward", or the list of them if there are several."""
+        """Return the output of the method "forward", or the list of its outputs if it has several."""
         outputs = self.execute("forward", inputs)
         return outputs[0] if len(outputs) == 1 else outputs
 
@@ -79,7 +79,7 @@ class Module:
 
 
 def alone(calls, subject, what, function, *arguments):
-    """Call a function alone.
+    """Call a function, one call of the same list at a time.
 
     Raises InvalidState, with `what` of the subject, while an earlier call of the same list is running,
     in another thread or further out in this one.

@@ -24,7 +24,7 @@ MINIMAL = 0  # header only: for trusted files
 
 
 class BufferDataLoader:
-    """A program that is in memory already: bytes, bytearray or memoryview, aligned to 8 bytes."""
+    """A program, or external weights, in memory: bytes, bytearray or memoryview, aligned to 8 bytes."""
 
     def __init__(self, buffer):
         buffer_size(buffer, "program")
@@ -43,7 +43,7 @@ class BufferDataLoader:
 
 
 class Program:
-    """Made by Program.load(loader)."""
+    """A program. Made by Program.load(loader)."""
 
     texts = TEXTS
 
@@ -79,7 +79,7 @@ class Program:
         return self.library.num_methods()
 
     def get_method_name(self, index):
-        """Raise NotFound when there is no method of this index."""
+        """Return the name of method number `index`. Raises NotFound if there are fewer methods."""
         return text_of(self.library.method_name(index))
 
     @property
@@ -88,12 +88,12 @@ class Program:
         return [self.get_method_name(i) for i in range(self.num_methods())]
 
     def plan(self, name):
-        """Return the number of the method of a name. Raises NotFound. Works with the heap locked."""
+        """Return the number of the method of this name. Raises NotFound. Works with the heap locked."""
         self._requested = name
         return self.library.find(name)
 
     def find_plan(self, name):
-        """Return the number of the method of a name, -1 without one. Allocates."""
+        """Return the number of the method of this name, or -1. Allocates."""
         need(name, str, "name")
         if self._plans is None:
             self._plans = {}
@@ -122,7 +122,7 @@ class Program:
     # ---- named data
 
     def get_named_data_map(self):
-        """Return the program's bytes that have a key, a new NamedDataMap."""
+        """Return a new NamedDataMap of the program's named data."""
         return NamedDataMap(self.library)
 
     def get_named_data(self, key, view=None):
@@ -160,11 +160,11 @@ class NamedDataMap:
         return self.data_map.get_key(index - own)
 
     def get_data(self, key, view=None):
-        """Return a read-only memoryview of the bytes of this key, where they lie in the program.
+        """Return a read-only memoryview of the data of a key, in place.
 
-        view: a memoryview of the caller's own, which is pointed there under MicroPython: that needs no
-        heap. Raises NotFound; InvalidArgument where the program names a segment that it does not have,
-        or an entry has no key.
+        view: a memoryview of the caller's, which is pointed at the data and returned under MicroPython:
+        that needs no heap. Raises NotFound; InvalidArgument if the program names a segment that it does
+        not have, or an entry has no key.
         """
         index = self.library.find_key(key)
         if index >= 0:

@@ -89,13 +89,13 @@ class Tensor:
     """Sizes, dtype and elements: an output, an attribute, or made by from_blob.
 
     `data` is a memoryview of the elements in place, in the order of dim_order; float16 and bfloat16 are
-    bits, and number(i) returns the value. A complex number is its real and its imaginary part, one
-    behind the other, and number(i) is a tuple of the two, since some builds of MicroPython lack
-    `complex`. A method points the Tensor of an output to the output at each get_output of its index; it
-    is valid until the next one.
+    bits, and number(i) returns the value. A complex number is two elements, its real and its imaginary
+    part, and number(i) is a tuple of the two, since some builds of MicroPython lack `complex`. A method
+    has one Tensor for each output: get_output points it at the output, where it is valid until the next
+    get_output of this index.
     """
 
-    buffer = None  # of from_blob
+    buffer = None  # the buffer of from_blob
 
     def __init__(self):
         self.data = memoryview(_NOTHING)
@@ -104,7 +104,7 @@ class Tensor:
         self.dtype_number = 0
 
     def clear(self):
-        """Show no elements any more."""
+        """Detach the tensor from its elements: it has none afterwards."""
         self.data = _picotorch.view(self.data, b"", 0, 0, BYTE)
 
     def __len__(self):
@@ -174,7 +174,7 @@ class Tensor:
         return self.sizes_view
 
     def _place(self, sizes, dim_order):
-        """Set the sizes of a new tensor of from_blob."""
+        """Set the sizes and the dim order of a new tensor of from_blob."""
         rank = len(sizes)
         if rank > MAX_RANK:
             raise fail(NOT_SUPPORTED, "tensors of more than 16 dims; give fewer", "sizes")
@@ -186,7 +186,7 @@ class Tensor:
         self.resize(sizes)
 
     def resize(self, sizes):
-        """Set the sizes of a tensor of from_blob: of the same rank, and with room in its buffer.
+        """Set the sizes of a tensor of from_blob, which keeps its rank and its buffer.
 
         Allocates nothing. Raises NotSupported for another rank, for more elements than the buffer has
         and for a tensor of a method; InvalidArgument for a negative size.
@@ -240,12 +240,12 @@ class Tensor:
 def from_blob(buffer, sizes, dtype=None, dim_order=None):
     """Return a Tensor of these sizes on a buffer, which it uses in place.
 
-    Without a dim order it is 0, 1, 2 ...
+    dim_order: by default 0, 1, 2 ...
 
     dtype: a name ("Float") or ExecuTorch's number; by default the dtype of the buffer's elements. The
     buffer may have more bytes than the sizes need. Allocates. Raises InvalidType for anything but a
-    buffer, InvalidArgument for an unknown dtype or a negative size, NotSupported for sizes that need
-    more bytes or more than 16 dims.
+    buffer, InvalidArgument for an unknown dtype, a negative size or a wrong dim order, NotSupported for
+    sizes that need more bytes than the buffer has, or for more than 16 dims.
     """
     buffer_size(buffer, "tensor")
     tensor = Tensor()
@@ -295,25 +295,25 @@ def _nbytes(sizes, dtype, buffer):
 class ValueList:
     """A list among a method's values: len, [i], iteration. An item is read when it is requested.
 
-    With the heap locked one item can be stored at a time: it is put into `kept`.
+    With the heap locked, reading an item invalidates the one before: they share one object.
     """
 
     def __init__(self, method):
         self._method = method
         self._kept = None
-        self._value = -1  # which of the method's values it is
+        self._value = -1  # index among the method's values
         self._length = 0
-        self._unloads = 0  # of the method, when the items were part of it
+        self._unloads = 0  # the method's `unloads` when this list was returned
 
     def point_to(self, value, length):
-        """Show value number `value` of the method; for the library."""
+        """Refer to value number `value` of the method; return self. Called by the library."""
         self._value = value
         self._length = length
         self._unloads = self._method.unloads
         return self
 
     def clear(self):
-        """Show nothing any more."""
+        """Empty the list."""
         self._length = 0
 
     def __len__(self):

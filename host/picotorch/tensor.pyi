@@ -72,6 +72,6 @@ class ValueList:
 
 def new_kept(method: Method) -> Any: ...
 
-# What can be an input; on the host arrays, too, those of torch among them. A number, a string and None
-# are those of the export.
+# What can be an input; on the host also an array, or a tensor of torch. A number, a string or None must
+# be the one that the program was exported with.
 _Value = Tensor | ReadableBuffer | _Array | float | str | None

@@ -30,10 +30,10 @@ _UINT32 = 28  # ScalarType
 class EventTracer:
     """Trace one method at a time.
 
-    `buffer`: nbytes(meta) bytes for the events: first the event of the loop, then one an instruction,
-    in the order of the program.
+    `buffer`: nbytes(meta) bytes for the events: first the event of the loop, then one for each
+    instruction, in the order of the program.
 
-    Raises InvalidType, InvalidArgument unless the buffer is memory that can be written.
+    Raises InvalidType for a buffer of anything but bytes, InvalidArgument for an unwritable one.
     """
 
     def __init__(self, buffer):
@@ -50,12 +50,12 @@ class EventTracer:
 
     @staticmethod
     def nbytes(meta):
-        """Return the bytes for the events of a method."""
+        """Return the number of bytes for the events of a method."""
         need(meta, MethodMeta, "meta")
         return (meta.num_instructions() + 1) * _picotorch.EVENT_BYTES
 
     def __len__(self):
-        """Return the instructions of the method; 0 before it is loaded."""
+        """Return the number of instructions of the method; 0 before it is loaded."""
         return self._instructions
 
     def attach(self, n_instructions):
@@ -78,7 +78,7 @@ class EventTracer:
         return self._sum(event, event + 1)
 
     def executions(self):
-        """Return the number of runs of execute to the end of the program or to a failure."""
+        """Return how many executions reached the end of the program or failed."""
         return self._read(0)[2]
 
     def total(self):

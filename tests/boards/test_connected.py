@@ -77,7 +77,7 @@ def test_the_report_of_a_run_for_people(call, board):
     for line in ("time to execute", "cycles to execute", "instructions to execute", "heap free before",
                  "heap free set up"):
         assert line in out
-    assert "the model was sent into the heap; instructions are those of mps2-an386" in out
+    assert "the model was sent into the heap; instructions were counted on mps2-an386" in out
     assert out.count("  estimated  ") == 1  # of the cycles: our firmware does not report its clock
 
 

@@ -74,7 +74,7 @@ def test_the_module_gets_the_operators_of_both(call, board, has):
     has(MODULE, ["aten::add.out"])
     status, out, err = call("deploy", MUL, "--port", board.port)
     assert status == 0, err
-    assert "the native module had no kernels for aten::mul.out: it is renewed" in out
+    assert "the native module had no kernels for aten::mul.out: it is replaced" in out
     assert f"{MODULE} is installed" in out and "errors.mpy" not in out  # it is installed already
     module = native_module.link("armv7emsp", ["aten::add.out", "aten::mul.out"]).read_bytes()
     assert on_board(board, MODULE) == checksum(module)
@@ -91,7 +91,7 @@ def test_a_module_without_a_feature_is_renewed(call, board, has):
     has(MODULE, DOUBLES, left_out=b"PTM FLOAT64 WINOGRAD\0more")
     status, out, err = call("deploy", DOUBLE, "--port", board.port)
     assert status == 0, err
-    assert "the native module had no float64 functions: it is renewed" in out
+    assert "the native module had no float64 functions: it is replaced" in out
     features = {"programs", "float64", "complex", "volumes", "pointwise", "im2row"}
     module = native_module.link("armv7emsp", DOUBLES, native_module.Kind(frozenset(features)))
     assert on_board(board, MODULE) == checksum(module.read_bytes())
@@ -232,10 +232,10 @@ def test_on_stock_micropython(call, monkeypatch, tmp_path):
         status, out, err = call("deploy", ADD, "--port", port)
         assert status == 0 and f"{MODULE} is installed" in out, err
         status, out, err = call("deploy", MUL, "--port", port, "--to", "/two")
-        assert status == 0 and "aten::mul.out: it is renewed" in out, err
+        assert status == 0 and "aten::mul.out: it is replaced" in out, err
         assert "errors.mpy" not in out
         status, out, err = call("deploy", DOUBLE, "--port", port, "--to", "/three")
-        assert status == 0 and "had no float64 functions: it is renewed" in out, err
+        assert status == 0 and "had no float64 functions: it is replaced" in out, err
         for model in (MUL, ADD, DOUBLE):
             status, out, err = call("parity", model, "--port", port)
             assert status == 0 and "method pool: " in out, out + err

@@ -133,7 +133,7 @@ def test_less_temp_memory_than_kernels_use_is_named(call):
         (row,) = [line for line in out.splitlines() if line.startswith("temp memory ")]
         assert row.split() == f"temp memory {min(3780, size):,} B {size:,} B {percent}".split()
         assert "free: -" not in out
-        assert ("Kernels would use 3,780 B of temp memory" in out) == (size < 3780)
+        assert ("The kernels would use 3,780 B of temp memory" in out) == (size < 3780)
     entry = json.loads(call("run", model, "--temp-size", 8, "--json")[1])
     assert entry["temp"] == {"used": 3780, "size": 8}
 

@@ -53,5 +53,5 @@ def test_a_board_runs_other_sizes_as_the_twin(call, tmp_path):
     np.savez(inputs, **{f"in{i}": value for i, value in enumerate(fixture.runs[3].inputs)})
     status, text, _ = call("parity", fixture.path, "--inputs", inputs, "--board", BOARD)
     assert status == 0
-    assert f"{BOARD} and host, outputs: 3 identical to the bit" in text
+    assert f"{BOARD} and the twin, outputs: 3 identical to the bit" in text
     assert "method pool: 468 bytes identical" in text

@@ -175,7 +175,7 @@ def test_the_command_lists_gains_and_the_layers_in_float(call, files):
     model, samples, output = files
     code, text, _ = call("export", model, "--quantize", samples, "--mixed", "60", "-o", output)
     assert code == 0 and "If one layer alone is in float" in text and "SQNR " in text
-    kept = next(line for line in text.splitlines() if line.startswith("the same again: "))
+    kept = next(line for line in text.splitlines() if line.startswith("to repeat it: "))
     program = output.read_bytes()
     assert call("export", model, "--quantize", samples, *kept.split()[3:], "-o", output)[0] == 0
     assert output.read_bytes() == program

@@ -104,5 +104,5 @@ def test_parity_prints_each_board_as_it_comes(call, monkeypatch, capsys):
     monkeypatch.setattr(emulated, "run", run)
     assert call("parity", path("add_1"), "--board", "mps2-an386", "--board", "netduinoplus2")[0] == 0
     first, second = printed
-    assert "host and expected outputs" in first and "mps2-an386" not in first
-    assert "mps2-an386 and host, outputs: 1 identical" in second and "netduinoplus2" not in second
+    assert "the twin and the expected outputs" in first and "mps2-an386" not in first
+    assert "mps2-an386 and the twin, outputs: 1 identical" in second and "netduinoplus2" not in second

@@ -66,12 +66,13 @@ def repl(board: str, listen: str | None, romfs: Path | None, models: tuple[Path,
 @command("boards")
 @click.option("--connected", is_flag=True,
               help="List connected boards: ports, boot loader drives, and what to do with each.")
-@click.option("--chips", "list_chips", is_flag=True, help="List the chips that size --chip knows.")
+@click.option("--chips", "list_chips", is_flag=True, help="List the chips that size --chip accepts.")
 @options.as_json
 def boards_command(connected: bool, list_chips: bool, as_json: bool) -> None:
     """List the emulated boards, the connected ones, or chips.
 
-    A connected board is asked what it has of picotorch, which ends the program that it runs.
+    --connected asks each connected board for its version of picotorch, which ends the program that the
+    board runs.
 
     \b
     Examples:

@@ -39,13 +39,13 @@ from .drawing import DrawingFile
               help="With --c: the build system or environment that the project is for: "
                    f"{', '.join(NAMES)}.  [default: make, with CMake]")
 @click.option("--name", "names", multiple=True, metavar="NAME",
-              help="With --c: what the model's functions begin with; repeat it for each model.  "
+              help="With --c: the prefix of the model's functions; repeat it for each model.  "
                    "[default: the name of its file]")
 @options.optimize("size: store no packed weights, so that the .ptm file runs on any core, and use "
                   "the smallest temp memory. speed: store all packed weights, and use the temp memory "
                   "with which kernels are fastest. balanced: store the packed weights that save cycles "
-                  "and use more temp memory, if the chip or board has room; if none is named, if it "
-                  "saves 5 % of the cycles of a C project.")
+                  "and use more temp memory, if the chip or board has room; without a chip or board, "
+                  "if that saves 5 % of the cycles of a C project.")
 @click.option("--int8-io", is_flag=True,
               help="Remove the operators that quantize inputs and dequantize outputs.")
 @click.option("--keep-plan", is_flag=True, help="Keep the program's memory plan.")

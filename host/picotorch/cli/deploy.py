@@ -32,14 +32,16 @@ def deploy(model: Path, port: str, folder: str | None, to_romfs: bool, files: tu
            timeout: float | None, force: bool, as_json: bool) -> None:
     """Copy MODEL to a connected board, and check the copy.
 
-    If the board has no picotorch, the native module and the runtime are copied first: the module that
-    make natmod OPTIMIZE=speed built, with all kernels, or a new one with the kernels of MODEL if the
-    heap has no room for it, or if it lacks, say, the complex arithmetic of MODEL; a small one, with
-    all kernels or those of MODEL, if the heap has no room for that either. A module that lacks
-    operators or such a feature is replaced by one with those of both. Free space and heap are checked
-    before. A file of the same name is replaced only when the copy is complete and checked; picotorch
-    run --port then finds it by name and content. In ROMFS the data is aligned, so that a run uses it in
-    place. Data files are copied beside MODEL, and replaced together with it.
+    If the board has no picotorch, the native module and the runtime are copied first. Of these modules
+    the command selects the first that supports MODEL and fits in the heap: the one that make natmod
+    OPTIMIZE=speed built, with all kernels; a new one with the kernels of MODEL; a small one with all
+    kernels; a small one with the kernels of MODEL. If the board's module lacks operators or features of
+    MODEL, such as complex arithmetic, it is replaced by one that has these and its own.
+
+    Free space and heap are checked first. A file of the same name is replaced only when the copy is
+    complete and checked; picotorch run --port then finds it by name and content. In ROMFS the data is
+    aligned, so that a run uses it in place. Data files are copied beside MODEL, and replaced together
+    with it.
 
     \b
     Examples:
@@ -101,9 +103,9 @@ def flash(firmware: Path, board: str, port: str | None, tool: str | None, timeou
 
     For a MODEL (.pte, .ptm) a firmware is built with its kernels and the model in flash, as by
     picotorch firmware: on a Pico the model is /rom/MODEL, elsewhere picotorch_models.model. A .uf2 file
-    is copied to the drive of the board's boot loader. For other files the first installed tool of the
-    board that takes them is used (picotool, openocd, pyocd, dfu-util, st-flash, teensy_loader_cli). The
-    command does not ask for confirmation.
+    is copied to the drive of the board's boot loader. Other files are written with the first installed
+    tool that supports the file and the board (picotool, openocd, pyocd, dfu-util, st-flash,
+    teensy_loader_cli). The command does not ask for confirmation.
 
     \b
     Examples:
@@ -129,7 +131,7 @@ def selftest(port: str, timeout: float | None, report: Path, as_json: bool) -> N
     Models whose kernels the firmware lacks, or that do not fit into the board's memory, are left out,
     and listed with the reason. You can send the report in: open an issue in picotorch's repository, and
     attach it. It names the board and its MicroPython version, and contains no personal data and no
-    serial number. Exit status 1 if a step failed, or if none could run.
+    serial number. The exit status is 1 if a step failed, or if none could run.
 
     \b
     Example:

@@ -101,8 +101,9 @@ class _Model(InputFile):
               "[default: cortex-m4]")
 @click.option("--evaluate", "evaluations", type=_Evaluation(), multiple=True,
               metavar="DATA.NPZ|FOLDER|FILE.PY:METRIC",
-              help="Compare with PyTorch on these samples; with an array labels also the accuracy. And "
-              "by your own metric(outputs, labels), which returns a number, higher is better.  "
+              help="Compare with PyTorch on these samples; with an array labels also the accuracy. "
+              "FILE.PY:METRIC names your own function metric(outputs, labels), which returns a number, "
+              "higher is better.  "
               "[default: those of --quantize, or the example inputs]")
 @click.option("--int8-io", is_flag=True,
               help="Remove the operators that quantize inputs and dequantize outputs.")
@@ -110,15 +111,15 @@ class _Model(InputFile):
               help="Make GRU, LSTM and their cells one instruction for each layer and direction. "
               "ExecuTorch's own runtime lacks these operators.")
 @click.option("--keep-float", multiple=True, metavar="LAYER",
-              help="With --quantize: compute this layer in float, a module or a value, as the report "
-              "names it; repeat it.")
+              help="With --quantize: compute this layer in float, a module or a value by its name in "
+              "the report; repeat it for more.")
 @click.option("--mixed", type=_Target(), is_flag=False, flag_value=math.nan,
-              help="With --quantize: leave further layers in float until all outputs have this SQNR "
-              "in dB, or the metric of --evaluate this value, by the fewest estimated cycles.  "
+              help="With --quantize: leave further layers in float, at the fewest estimated cycles, "
+              "until all outputs have this SQNR in dB, or the metric of --evaluate has this value.  "
               f"[{_SQNR:g} dB without a number]")
 @click.option("--shape", "shapes", multiple=True, type=_Shape(),
-              help="For TorchScript: sizes of an input, and its dtype (float32 by default); once for "
-              "each input.")
+              help="For TorchScript: sizes of an input, and its dtype (float32 by default); repeat it "
+              "for each input.")
 @click.option("--inputs", type=InputFile(), metavar="IN.NPZ",
               help="For TorchScript and .pt2: example inputs, arrays in0, in1 ..., of 128 MB at most.")
 @click.option("--unconfined", is_flag=True,
@@ -145,14 +146,13 @@ def export(model: Path, output: Path | None, quantize: Path | None, observer: st
       model.pt            TorchScript, from torch.jit.save; give --shape or --inputs
       model.pte           a program: its memory is planned again
 
-    With --quantize the program is int8, by ExecuTorch's Cortex-M flow. The report names the bytes of
+    With --quantize the program is int8, by ExecuTorch's Cortex-M flow. The report has the bytes of
     flash and RAM, and the difference of each layer from PyTorch, as the host twin computes it. With
     --int8-io the inputs and outputs of a quantized program are the integers themselves;
-    method_meta.input_quantization(i) and output_quantization(i) give their scale and zero point. A
-    program with operators that have no kernel is written, but the exit status is 1; one whose
-    outputs are far from PyTorch's, or miss the SQNR of --mixed, is written, but the exit status is
-    3. Needs the packages
-    torch and executorch (pip install 'picotorch[export]').
+    method_meta.input_quantization(i) and output_quantization(i) return their scale and zero point. A
+    program with operators that have no kernel is written, but the exit status is 1. A program whose
+    outputs are far from PyTorch's, or miss the SQNR of --mixed, is written, but the exit status is 3.
+    The command needs the packages torch and executorch (pip install 'picotorch[export]').
 
     A function is your own code and runs with all your rights. TorchScript and .pt2 files contain code,
     too: torch runs it, in a process that can read your files but change none of them (Linux 5.13 and

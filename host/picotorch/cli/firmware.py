@@ -54,7 +54,7 @@ def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, froz
 
     For Raspberry Pi Pico and Pico 2 the result is MicroPython's own port with picotorch inside, as a
     UF2 file. It contains the models, used in place in flash as /rom/NAME. Without --models it has all
-    kernels. An installed wheel brings that firmware and adds the models to it, without a compiler.
+    kernels. An installed wheel contains that firmware and adds the models to it, without a compiler.
 
     \b
     Example:
@@ -108,14 +108,14 @@ def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, froz
 
 @command()
 @click.option("--models", "first", multiple=True, type=InputFile(),
-              metavar="MODEL...", help="Link only the kernels that these files need, and what reads "
-              "files of their formats.")
+              metavar="MODEL...", help="Link only the kernels that these files need, and the readers "
+              "of their formats.")
 @click.argument("models", nargs=-1, type=InputFile(), metavar="")
-@options.optimize("size: leave out the texts of errors, EventTracer and the inner loops of int8 "
-                  "kernels for each core, so that plain C runs, which is slower; with --flash only the "
-                  "variants of int8 convolutions. speed: include all of these. balanced: without "
-                  "--flash as size if all kernels are built, or .ptm files without packed "
-                  "weights; otherwise as speed.")
+@options.optimize("size: leave out the texts of errors, EventTracer and the int8 loops for each core, "
+                  "in place of which slower plain C runs; with --flash, leave out only the variants of "
+                  "int8 convolutions. speed: include all of these. balanced: the same as size if all "
+                  "kernels are built, or for .ptm files without packed weights, both without --flash; "
+                  "otherwise the same as speed.")
 @click.option("--arch", "arches", multiple=True, type=Choice(list(native_module.ARCHES)),
               help="Build for this architecture; repeat it for more.  [default: the architectures "
               "that can run the models]")
@@ -141,7 +141,7 @@ def natmod(first: tuple[Path, ...], models: tuple[Path, ...], optimize: Optimize
     MicroPython copies the module into its heap, except the texts of errors, which are read from the
     file when an error is shown. With --flash kernels and models are in flash: kernels.uf2 and
     models.uf2 for the board's boot loader. The board's firmware and files stay. An installed wheel
-    does only this, with the kernels that it brings, and without a compiler.
+    supports only --flash, with the kernels that it contains, and without a compiler.
 
     \b
     Example:

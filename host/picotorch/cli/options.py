@@ -209,13 +209,13 @@ def inputs(command: _Function) -> _Function:
                                 "[default: its largest]")(command)
     return click.option("--inputs", type=InputFile(), metavar="IN.NPZ",
                         help="Read the inputs from this file: arrays in0, in1 ...; otherwise they are "
-                             "random. A file that unpacks to over 1 MB more than the method takes is "
-                             "refused.")(command)
+                             "random. A file that unpacks to over 1 MB more than the method needs is "
+                             "rejected.")(command)
 
 
 def quantize(command: _Function) -> _Function:
     return click.option("--quantize", is_flag=True,
-                        help="Quantize float arrays for inputs that take integers, by the scale and "
+                        help="Quantize float arrays for inputs that are integers, by the scale and "
                              "zero point of the program.")(command)
 
 
@@ -239,7 +239,7 @@ def as_json(command: _Function) -> _Function:
 
 def report(command: _Function) -> _Function:
     return click.option("--report", "page", type=OutputFile(".html"), metavar="OUT.HTML",
-                        help="Write a page about the model, as picotorch report does, too.")(command)
+                        help="Also write a page about the model, as picotorch report does.")(command)
 
 
 def pack_weights(command: _Function) -> _Function:
@@ -255,15 +255,15 @@ def optimize(text: str) -> Callable[[_Function], _Function]:
 
 def threads(command: _Function) -> _Function:
     return click.option("--threads", type=click.IntRange(min=1), default=1, show_default=True,
-                        metavar="N", help="Threads that share large layers on the twin: as many as the "
-                        "computer has cores, or fewer. The outputs have the same bytes.")(command)
+                        metavar="N", help="Threads that share large layers on the twin; use at most "
+                        "the number of cores. The outputs have the same bytes.")(command)
 
 
 def size(name: str, default: int, text: str) -> Callable[[_Function], _Function]:
     """Return an option for bytes. Without the option the value is None, for Request's default."""
     return click.option(name, type=Bytes(), metavar="N",
-                        help=f"{text}  [default: {default} on the host, all of an emulated board, with "
-                        "--port what the method needs]")
+                        help=f"{text}  [default: {default} on the twin, all of an emulated board, with "
+                        "--port the needs of the method]")
 
 
 def firmware(command: _Function) -> _Function:

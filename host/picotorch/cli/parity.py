@@ -16,7 +16,7 @@ from .command import InputFile, command
 @command("parity")
 @options.model
 @options.method
-@options.boards(running.board_names(), "The board; repeat it for more. host: the twin alone, beside "
+@options.boards(running.board_names(), "The board; repeat it for more. host: only the twin, against "
                 f"expected outputs.  [default: {running.DEFAULT_BOARD}, without --port]")
 @options.port
 @options.firmware
@@ -26,7 +26,7 @@ from .command import InputFile, command
 @click.option("--expected", type=InputFile(), metavar="OUT.NPZ",
               help="Expected outputs: arrays out0, out1 ..., as run --outputs writes them.")
 @click.option("--rtol", type=options.Bounded(min=0), metavar="R",
-              help="Expected floats may differ by R * the largest of their output.  [default: "
+              help="Floats may differ by R * the largest expected one of their output.  [default: "
               f"{parity.BOUND:g}, more for float16 and bfloat16]")
 @options.quantize
 @options.pack_weights
@@ -37,9 +37,9 @@ def parity_command(request: RunRequest, boards: tuple[str, ...], expected: Path 
                    rtol: float | None, as_json: bool) -> None:
     """Compare the outputs and the method pool of a board with the twin's, to the bit.
 
-    With --expected the command compares the outputs with these too. Without --inputs it takes
-    inputs.npz beside MODEL if it exists, and then expected.npz beside MODEL. It prints which files it
-    took. Exit status 1 if anything differs.
+    With --expected it also compares the outputs with expected ones. Without --inputs it uses inputs.npz
+    beside MODEL if that exists, and then also expected.npz beside MODEL. It prints which files it used.
+    The exit status is 1 if anything differs.
 
     \b
     Examples:

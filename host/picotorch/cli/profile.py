@@ -33,7 +33,8 @@ from .drawing import DrawingFile
 @options.data
 @options.backend
 @click.option("--sort", type=Choice(profiling.SORTED), default=profiling.SORTED[0],
-              show_default=True, help="Sort the rows in the program's order, or largest share first.")
+              show_default=True, help="Sort the rows by the program's order, or by share, the largest "
+              "first.")
 @click.option("--memory-map", type=DrawingFile(), metavar="OUT.SVG|PNG",
               help="Draw the planned memory over the instructions, as SVG or PNG.")
 @click.option("--etdump", "etdump_path", type=OutputFile(), metavar="OUT.ETDP",

@@ -38,7 +38,7 @@ def report(models: tuple[Path, ...], method: str, chips: tuple[Chip, ...], board
 
     The page is one file without references to others. It shows what size, profile, advise and inspect
     measure: the verdict, a table of layers, the planned memory over time, cycles by layer and operator,
-    flash by part, and all chips. Several models stand beside each other.
+    flash by part, and all chips. Several models are shown side by side.
 
     \b
     Examples:

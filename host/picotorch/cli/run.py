@@ -40,7 +40,7 @@ from .command import Choice, InputFile, OutputFile, command
 @options.size("--pool-size", POOL_SIZE, "Bytes of the method pool.")
 @click.option("--planned-size", "planned", type=options.PlannedSize(), multiple=True,
               help="N bytes for planned buffer I, counted from 0.  [default: what the method needs]")
-@options.size("--temp-size", TEMP_SIZE, "Bytes of the kernels' scratch.")
+@options.size("--temp-size", TEMP_SIZE, "Bytes of the temp memory, the kernels' scratch memory.")
 @options.pack_weights
 @options.threads
 @click.option("--model", "with_script", multiple=True, type=InputFile(), metavar="FILE",
@@ -57,15 +57,15 @@ def run(request: RunRequest, outputs: Path | None, with_script: tuple[Path, ...]
 
     With --port the method runs on a connected board with MicroPython and picotorch. If its firmware has
     a frozen model with MODEL's content, this is used in place. Otherwise, if its file system has a file
-    with MODEL's name and content, this is used, in place if it is in ROMFS (picotorch deploy puts it
-    there); otherwise MODEL is sent. With --board in addition, the instructions of this emulated
-    board are shown too: choose one with the same core.
+    with MODEL's name and content, this is used, in place if it is in ROMFS (picotorch deploy --romfs
+    puts it there); otherwise MODEL is sent. If --board is given too, the instructions of this emulated
+    board are also shown: choose one with the same core.
 
-    For a bundled program (.bpte) every test set is executed and compared with its expected outputs,
-    for all methods unless --method names one; exit status 1 if one differs.
+    Of a bundled program (.bpte) every test set is executed and compared with its expected outputs, for
+    all methods unless --method names one. The exit status is 1 if one differs.
 
-    For a script (.py) MicroPython runs it on the emulated board, with the files of --model in its
-    working folder /rom. Its output appears as it comes, and its exit status is that of the command.
+    A script (.py) is run by MicroPython on the emulated board, with the files of --model in its working
+    folder /rom. Its output appears as it comes, and its exit status is the exit status of the command.
     --timeout limits its time.
 
     \b

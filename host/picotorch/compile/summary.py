@@ -197,8 +197,8 @@ def _show_time(method: CompiledMethod, of_method: str, entry: CompiledModel) -> 
         show.line("All are estimates, from the sizes of the tensors.")
     other = method.other_temp
     if other:
-        show.line(f"RAM and time are with {method.after.temp:,} B of temp memory; with "
-                  f"{other.temp:,} B it takes about {other.cycles:,} cycles.")
+        show.line(f"RAM and time assume {method.after.temp:,} B of temp memory; with "
+                  f"{other.temp:,} B a run takes about {other.cycles:,} cycles.")
     if not method.slowest:
         return
     show.table(["slowest", "operator", "instructions>", "cycles>", "of cycles>"], [

@@ -221,17 +221,17 @@ def _write_rom(link: Link, image: bytes, size: int, block: int, tell: Tell) -> N
 
 def show_text(found: Deployed) -> None:
     if found.lacked:
-        show.line(f"the native module had no {', '.join(found.lacked)}: it is renewed")
+        show.line(f"the native module had no {', '.join(found.lacked)}: it is replaced")
     for name in found.installed:
         show.line(f"{name} is installed")
     if found.small:
-        show.line("the native module is a small one, for which the heap has room: its errors have no "
-                  "texts, and int8 kernels are slower")
+        show.line("the native module is a small one, because the heap has no room for a fast one: its "
+                  "errors have no texts, and int8 kernels are slower")
     how = "used in place" if found.in_place else "read into the heap"
     done = "checked" if found.copied else "in the firmware, not copied"
     show.line(f"{found.model} is {found.path} on {found.machine}: {found.bytes:,} bytes, "
-              f"{done}; a run has it {how}")
+              f"{done}; for a run it is {how}")
     for path in found.data:
-        show.line(f"{path} is there, too")
+        show.line(f"{path} is also there")
     model = quoting.operand(found.model)
     show.line(quoting.shell("picotorch", "run", model, "--port", found.port))

@@ -102,7 +102,7 @@ def show_text(entry: ConnectedMemory) -> None:
     if entry.installs:
         kind = "a small native module" if entry.installs["small"] else "the native module"
         show.line(f"picotorch deploy installs {kind} and the runtime: {entry.installs['heap']:,} B "
-                  "of heap, which are not free below")
+                  "of heap, already deducted below")
     free = max(0, entry.heap_free)
     rows = [["ROMFS, used in place", entry.memories, free, entry.files,
              _bytes(entry.romfs), _fits(entry.fits_in_romfs)],
@@ -114,7 +114,7 @@ def show_text(entry: ConnectedMemory) -> None:
     if entry.in_place:
         rows.insert(0, [f"{entry.model_at}, used in place", entry.in_place_needs, free, "", "",
                         _fits(entry.fits_in_place)])
-    show.table(["model in", "heap needed>", "free>", "storage needed>", "there>", ""], rows)
+    show.table(["model in", "heap needed>", "free>", "storage needed>", "free>", ""], rows)
 
 
 def _bytes(count: int | None) -> int | str:

@@ -125,9 +125,9 @@ def show_text(found: Attached) -> None:
             for one in found.ports]
     rows += [[one.path, one.model or one.board_id, "", one.commands] for one in found.drives]
     if not rows:
-        show.line("Nothing is attached that is known: plug a board in, with a cable that carries data.")
+        show.line("No known board found: plug one in, with a cable that carries data.")
     else:
         show.table(["where", "what", "has", "command"], [
             [*(one if not i else ["", "", ""]), command]
             for *one, commands in rows for i, command in enumerate(commands or [""])])
-    show.line("Tools to flash with: " + (", ".join(found.tools) or "none is installed"))
+    show.line("Installed tools that flash boards: " + (", ".join(found.tools) or "none"))

@@ -138,7 +138,7 @@ def show_text(found: ExportReport) -> None:
     _show_int8(found)
     _show_memory(found)
     if found.missing_operators:
-        show.line("without a kernel here: " + ", ".join(found.missing_operators))
+        show.line("operators without a kernel: " + ", ".join(found.missing_operators))
         show.line(f"{found.output} does not run on a board; write the module with other operators")
     if found.checked != "executed":
         show.line(f"On the twin: {found.checked}")
@@ -193,14 +193,14 @@ def _show_layers(found: ExportReport) -> None:
                   "of the module")
         return
     show.heading(f"Difference from PyTorch by layer, {count} sample{'s' * (count > 1)}")
-    show.table(["layer", "operator", "type", "SQNR>", "largest>", "of values up to>"], [
+    show.table(["layer", "operator", "type", "SQNR>", "max difference>", "max value>"], [
         [_label(layer, layers), layer.operator.removesuffix(".out"), layer.dtype,
          decibels(layer.sqnr), f"{layer.largest:.3g}", f"{layer.magnitude:.3g}"]
         for layer in layers])
 
 
 def _show_mixed(mixed: MixedReport | None) -> None:
-    """Show what layers gain in float, and which are."""
+    """Show what layers gain in float, and which layers are in float."""
     if mixed is None:
         return
     layers, cycles = mixed.layers, mixed.cycles
@@ -215,7 +215,7 @@ def _show_mixed(mixed: MixedReport | None) -> None:
               f"{len(chosen)} of {len(layers)} layers in float" + ("" if cycles is None else
               f"; about {cycles:,} cycles instead of {mixed.int8_cycles:,}"))
     if chosen:
-        show.line("the same again: " + " ".join(f"--keep-float {layer}" for layer in chosen))
+        show.line("to repeat it: " + " ".join(f"--keep-float {layer}" for layer in chosen))
     if not mixed.reached:
         unit = " dB" * mixed.is_sqnr
         show.line(f"WARNING: {name} {mixed.target:g}{unit} is out of reach, with every layer in "
@@ -223,7 +223,7 @@ def _show_mixed(mixed: MixedReport | None) -> None:
 
 
 def _label(layer: LayerDifference, layers: list[LayerDifference]) -> str:
-    """Return the module's path; of one module with several, with the value."""
+    """Return the path of the layer's module, with the value if the module has several layers."""
     same = [other for other in layers if other.layer == layer.layer]
     return layer.layer if len(same) == 1 else f"{layer.layer} {layer.value}"
 

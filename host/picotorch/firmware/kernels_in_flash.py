@@ -259,7 +259,7 @@ def show_text(entry: KernelsInFlash) -> None:
     show.table(["", "bytes>"], [
         ["kernels.uf2: in flash", entry.kernels],
         *([f"models.uf2: {name}", size] for name, size in entry.frozen.items()),
-        ["free in flash", entry.free], ["_picotorch.mpy: of the heap", entry.module]])
+        ["free in flash", entry.free], ["_picotorch.mpy: in the heap", entry.module]])
     click.echo()
     show.line("To flash it, behind stock MicroPython: hold BOOTSEL while the board is plugged in, copy "
               "kernels.uf2 to the drive that appears, then the same with models.uf2.")

@@ -367,7 +367,7 @@ def show_text(entry: NativeModule) -> None:
     parts = entry.parts
     kinds = [kind for kind in [*dict.fromkeys(PARTS.values()), TEXTS]
              if any(kind in sizes for sizes in parts.values())]
-    show.table(["", "bytes>", "of the heap>", *(f"{kind}>" for kind in kinds)],
+    show.table(["", "bytes>", "in the heap>", *(f"{kind}>" for kind in kinds)],
                [*([f"{arch}/{MODULE}", size, entry.heap[arch],
                    *(parts[arch].get(kind, 0) for kind in kinds)]
                   for arch, size in entry.modules.items()),
@@ -382,5 +382,5 @@ def _choice(small: bool) -> str:
     """Describe the cost of a small module."""
     cost = (f"errors have no texts, there is no EventTracer, and int8 ds_cnn takes {SMALL_TAKES} times "
             "as many instructions on a Cortex-M4F")
-    return (f"Small: {cost}. --optimize speed builds the other." if small else
+    return (f"Small: {cost}. --optimize speed builds the fast one." if small else
             f"Fast. With --optimize size {cost}.")

@@ -213,7 +213,7 @@ def show_text(entry: PicoFirmware) -> None:
               f"{len(entry.operators)} of {len(supported_operators())} operators"
               + (" (an older file was replaced)" if entry.replaced else ""))
     show.heading("Flash")
-    show.table(["", "bytes>", "of>", "free>"], [
+    show.table(["", "bytes>", "size>", "free>"], [
         [what, size, available, available - size]
         for what, size, available in (("firmware", entry.flash, entry.flash_size),
                                       ("models, in ROMFS", entry.romfs, entry.romfs_size))

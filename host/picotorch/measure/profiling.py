@@ -245,9 +245,9 @@ def show_text(found: Profile, order: str) -> None:
         click.echo()
         show.line(f"A wider terminal shows further columns: {', '.join(missing)}")
     if has_cycles:
-        click.echo(f"\nAbout {found.cycles:,} cycles, an estimate, as are those of each row.")
+        click.echo(f"\nAbout {found.cycles:,} cycles in all. All cycles are estimates.")
     if found.dynamic:
-        click.echo("\nShapes and MACs are for the largest sizes that the program takes.")
+        click.echo("\nShapes and MACs are for the largest sizes that the program accepts.")
     if found.connected is not None:
         click.echo()
         show.line(f"On the board {model_place(found.connected)}.")

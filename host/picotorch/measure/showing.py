@@ -58,16 +58,18 @@ def _show_temp(need: Needs, entries: Sequence[OnChip | OnBoard]) -> None:
             [entry.name, *_speed(entry.temp.used), *_speed(entry.temp.preferred)]
             for entry in gaining])
     if gaining:
-        click.echo("RAM and ms above are with the preferred temp memory, where it fits.")
+        click.echo("RAM and ms above assume the preferred temp memory if it fits.")
         smaller = [entry.name for entry in gaining if entry.temp.selected == used]
         if smaller:
-            show.line(f"With the default, since the preferred does not fit: {', '.join(smaller)}")
+            show.line("With the default size, since the preferred size does not fit: "
+                      f"{', '.join(smaller)}")
     elif entries:
         few = "minimum" if used == need.min_temp else "default"
-        show.line(f"More temp memory than the {few} gains nothing there.")
+        show.line(f"More temp memory than the {few} saves no time.")
     minimum = [entry.name for entry in entries if entry.temp.selected < used]
     if minimum:
-        show.line(f"With the minimum, since the default does not fit: {', '.join(minimum)}")
+        show.line("With the minimum size, since the default size does not fit: "
+                  f"{', '.join(minimum)}")
 
 
 def _show_sizes(temp: TempSizes) -> None:
@@ -197,11 +199,11 @@ def _show_boards(need: Needs, boards: list[OnBoard]) -> None:
     if len(boards) == 1:
         _show_board(need, boards[0])
     else:
-        click.echo("With one --board the command lists the parts.")
+        click.echo("With a single --board the command lists the parts.")
 
 
 def _show_notes(entries: Sequence[OnChip | OnBoard]) -> None:
-    """Print how the times were found, and a line for each reason why one is missing."""
+    """Print how the times were obtained, and a line for each reason why one is missing."""
     counted = {entry.time.counted for entry in entries if entry.time}
     if True in counted:
         click.echo("ms: an estimate from counted instructions, without wait states of flash.")
@@ -230,18 +232,18 @@ def _reason(entry: OnChip | OnBoard) -> str:
 def _show_board(need: Needs, entry: OnBoard) -> None:
     _show_time(entry.time, entry.board)
     show.heading(f"Memories of {entry.board}")
-    _table(["memory", "needed>", "there is>"], [
+    _table(["memory", "needed>", "available>"], [
         [name, memory.needed, "not known" if memory.size is None else memory.size]
         for name, memory in entry.memories.items()])
     if entry.stack_bound is not None:
         stack = entry.stack or {}
-        show.heading("Stack: a run, and the most that any run of it takes to execute")
-        _table(["load>", "execute>", "at most>", "of>"], [
+        show.heading("Stack: measured in one run, and the maximum that execute can use")
+        _table(["load>", "execute>", "maximum>", "available>"], [
             [*[stack.get(phase, "-") for phase in ("load", "execute")], entry.stack_bound,
              entry.stack_size]])
-        click.echo(f"Load and execute do not begin with less than {need.stack_free:,} bytes left.")
+        click.echo(f"Load and execute fail at once if less than {need.stack_free:,} bytes are free.")
         if need.delegates:
-            click.echo("The most is without what the backends of delegates take.")
+            click.echo("The maximum does not include the backends of delegates.")
     if entry.kernels is not None:
         show.heading("Flash of core and kernels, for this method alone")
         rows = flash_rows(entry.kernels)

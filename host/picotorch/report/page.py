@@ -328,7 +328,7 @@ _METRICS: list[tuple[str, Callable[[Model], int | None]]] = [
     ("constants in it", lambda model: model.size.needs.constant_bytes),
     ("planned memory, bytes", lambda model: sum(model.size.needs.planned)),
     ("method pool, bytes", lambda model: model.size.needs.method_pool),
-    ("scratch memory, bytes", lambda model: model.size.needs.temp),
+    ("temp memory, bytes", lambda model: model.size.needs.temp),
     ("layers", lambda model: len(model.layers)),
     ("multiply-accumulates", lambda model: model.macs),
     ("of them in int8, %", lambda model: round(100 * model.int8.macs / model.int8.all_macs)

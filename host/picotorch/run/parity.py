@@ -265,14 +265,14 @@ def show_progress(found: Parity) -> None:
         show.line(f"{found.twin.model}, method {found.twin.method}")
         show.line(f"inputs: {found.inputs}")
         show.line(f"expected outputs: {found.expected or 'none'}")
-        _show_reference("host", found.reference)
+        _show_reference("the twin", found.reference)
         return
     board = found.boards[-1]
     name, from_byte = board.result.board, board.first_differing_pool_byte
-    _line(f"{name} and host, outputs", not board.differing_outputs,
+    _line(f"{name} and the twin, outputs", not board.differing_outputs,
           f"{len(found.twin.outputs)} identical to the bit",
           "these differ: " + ", ".join(map(str, board.differing_outputs)))
-    _line(f"{name} and host, method pool", from_byte is None,
+    _line(f"{name} and the twin, method pool", from_byte is None,
           f"{board.compared_pool_bytes} bytes identical", f"differs from byte {from_byte} on")
     connected = board.result.connected
     if connected is not None:
@@ -295,7 +295,7 @@ def show_verdict(found: Parity) -> None:
 def _show_reference(name: str, reference: AgainstReference | None) -> None:
     if reference is not None:
         text = f"largest relative difference {reference.difference:.2g}"
-        _line(f"{name} and expected outputs", reference.agree,
+        _line(f"{name} and the expected outputs", reference.agree,
               f"{text} (at most {reference.bound:g})", f"{text}, more than {reference.bound:g}")
 
 

@@ -26,10 +26,10 @@ def show_result(result: Result) -> None:
     rows = [*_memories(result), *_counts(result)]
     if rows:
         show.heading(f"{result.method} on {result.board}: {result.status}")
-        show.table(["", "used>", "of>", "%>"], rows)
+        show.table(["", "used>", "size>", "%>"], rows)
     temp = result.temp
     if temp is not None and temp.used > temp.size:
-        show.line(f"Kernels would use {temp.used:,} B of temp memory: with less it takes longer.")
+        show.line(f"The kernels would use {temp.used:,} B of temp memory; with less, a run is slower.")
     if result.packed and result.board in board_names():
         show_unused_packing(result.packed, {load_board(result.board).core})
     if result.connected is not None:
@@ -40,15 +40,15 @@ def show_unused_packing(packed: int, cores: set[str]) -> None:
     """Print a line if kernels of some cores do not use the packed weights in the pool."""
     names = sorted(cores - CORES.keys())
     if packed and names:
-        show.line(f"The kernels of {', '.join(names)} gain nothing by the {packed:,} B that "
-                  "--pack-weights takes.")
+        show.line(f"The kernels of {', '.join(names)} do not use the {packed:,} B of weights that "
+                  "--pack-weights packs.")
 
 
 def _where(connected: Connected) -> str:
-    """Write one line on the memory that a connected board used."""
+    """Return one line on a connected board: its name, the model, the source of the instructions."""
     parts = [connected.machine, model_place(connected)]
     if connected.beside is not None:
-        parts.append(f"instructions are those of {connected.beside}, and estimates are made of them")
+        parts.append(f"instructions were counted on {connected.beside}, and estimates derive from them")
     return "; ".join(parts)
 
 

@@ -886,7 +886,7 @@ class Method(_Caller):
     # ---- for delegates
 
     def argument_count(self) -> int:
-        """Return the number of arguments of the delegate call that runs."""
+        """Return the number of arguments of the running delegate call."""
         found: int = self._m.n_call
         return found
 
@@ -908,7 +908,7 @@ class Method(_Caller):
         return self._part(self.ask(function, size, alignment), size)
 
     def instruction(self) -> int:
-        """Return the number of the instruction that runs."""
+        """Return the number of the running instruction."""
         found: int = self._m.c.instruction
         return found
 

@@ -172,7 +172,7 @@ def test_without_a_chip_more_temp_memory_has_to_save_five_percent_of_the_cycles(
     assert method["after"]["temp"] == method[option]
     assert method["time"]["cycles"] < method["other_temp"]["cycles"]
     out = call("compile", file, "--c", tmp_path / "again", "--keep-plan")[1]
-    assert f"B it takes about {method['other_temp']['cycles']:,} cycles." in out
+    assert f"B a run takes about {method['other_temp']['cycles']:,} cycles." in out
 
 
 @pytest.mark.parametrize("scratch, has_less", [("min", True), ("fitting", False)])

@@ -29,8 +29,8 @@ def choose(program: bytes, data: Sequence[bytes], name: str, core: str,
            min_gain: float = MIN_GAIN) -> tuple[Ptm, PackedWeights]:
     """Choose which calls of a program have packed weights; return the .ptm file and the choice.
 
-    A call has packed weights if these save more than min_gain of its cycles. Together they have to save
-    this share of a run.
+    A call has packed weights if these save more than the share min_gain of its cycles. Together they
+    have to save this share of the cycles of a run.
 
     min_temp: measure with the default temp memory, not with all temp memory of the board. max_size: a
     function of the file without packed weights that returns the maximum bytes of the file, or None if

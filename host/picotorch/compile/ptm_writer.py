@@ -129,7 +129,7 @@ def _string(text: bytes) -> tuple[int, bytes]:
 
 
 class _Method:
-    """Write one method."""
+    """The writer of one method."""
 
     def __init__(self, method: Loaded, tables: _Tables, data: _Data, temp: scratch_overlay.Temp,
                  keep: set[int] | None) -> None:
@@ -272,7 +272,7 @@ class _Method:
         raise fail(NOT_SUPPORTED, f"an argument of KernelTypes {kind}", self._of.meta.name())
 
     def _add_signature(self, index: int) -> None:
-        """Return an input, output or item of one that is not a tensor. It keeps its index."""
+        """Add an input, output or list item that is not a tensor, under its index."""
         if index in self._by_index:
             return
         item = self._of.value(index)

@@ -56,7 +56,7 @@ class Figures(Report):
 
 @dataclass(frozen=True)
 class Step(Report):
-    """A step of the test. passed: None if it was left out. seconds: it took."""
+    """A step of the test. passed: None if it was left out. seconds: its time."""
 
     step: str
     passed: bool | None

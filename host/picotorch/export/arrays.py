@@ -1,7 +1,7 @@
 """Convert between tensors of torch and the arrays of an export.
 
-Arguments and samples are arrays of the same dtype, of ml_dtypes if numpy has none. Compared are real
-numbers: bfloat16 as float32, complex numbers with real and imaginary part in a last dim.
+Arguments and samples are arrays of the same dtype, of ml_dtypes if numpy has none. Results are compared
+as real numbers: bfloat16 as float32, complex numbers with real and imaginary part in a last dim.
 """
 
 from types import ModuleType

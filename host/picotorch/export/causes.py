@@ -174,7 +174,7 @@ def _width(value: torch.Tensor) -> float:
 
 
 def _constant(trial: Trial, node: torch.fx.Node) -> float | None:
-    """Return the constant of a value that is far from all others of it, None without such."""
+    """Return the constant in a value that is far from all its other elements, or None."""
     value = trial.floats[node].double()
     extreme = max(value.min(), value.max(), key=abs)
     if not torch.isfinite(extreme):

@@ -65,7 +65,7 @@ class Part(NamedTuple):
 
 
 class Lowered(NamedTuple):
-    """program: the bytes of a .pte. emitted: the same before it was serialized.
+    """A lowered program. program: the bytes of a .pte. emitted: the same before serialization.
 
     parts: by the index of the instruction. reference: the float graph that `parts` names values of.
     fake_quantized: the same graph, in which quantized values are rounded to integers and are floats
@@ -168,7 +168,7 @@ def _place_copies(module: torch.fx.GraphModule) -> None:
 def _permuted(graph: torch.fx.Graph) -> set[torch.fx.Node]:
     """Return the nodes of tensors that are not contiguous in the program either.
 
-    Its views are copies and contiguous, as is what it computes of them.
+    Its views are contiguous copies, and so are the values that it computes from them.
     """
     found: set[torch.fx.Node] = set()
     for node in graph.nodes:
@@ -182,7 +182,7 @@ def _permuted(graph: torch.fx.Graph) -> set[torch.fx.Node]:
 
 
 def _makes_permuted(node: torch.fx.Node) -> bool:
-    """Return True for an operator whose results may be, whatever its inputs are."""
+    """Return True for an operator whose results may be permuted, whatever its inputs are."""
     return "linalg" in str(node.target) or any(
         isinstance(one, torch.memory_format) for one in (*node.args, *node.kwargs.values()))
 
@@ -204,7 +204,7 @@ def _copy(graph: torch.fx.Graph, node: torch.fx.Node, source: torch.fx.Node) -> 
 
 
 def traced_from(exported: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Let the names in this program's graph be the ones that later graphs trace their nodes to."""
+    """Make the names in this program's graph the ones to which later graphs trace their nodes."""
     for node in exported.graph.nodes:
         node.meta.pop("from_node", None)
     return exported
@@ -370,8 +370,8 @@ def _values(node: torch.fx.Node, named: dict[str, torch.fx.Node]) -> tuple[torch
 def _value(node: torch.fx.Node, named: dict[str, torch.fx.Node]) -> torch.fx.Node | None:
     """Return the node of the float graph that a node computes, or helps to compute.
 
-    Of an operator with several results it is the result that the users of the node use, None if they
-    use another or more than one.
+    For an operator with several results it is the result that the users of the node use, or None if
+    they use none or several.
     """
     source = named.get(source_name(node))
     if source is None or not _has_results(source):
@@ -386,7 +386,7 @@ def _has_results(node: torch.fx.Node) -> bool:
 
 def _used_results(node: torch.fx.Node, user: torch.fx.Node, source: torch.fx.Node,
                   named: dict[str, torch.fx.Node]) -> set[torch.fx.Node]:
-    """Return the results of `source`, of the float graph, that the node may be by this user of it."""
+    """Return the results of `source`, in the float graph, that this user of the node may read."""
     name = source_name(user)
     if name == source.name:  # the node is a step of the operator
         return set()

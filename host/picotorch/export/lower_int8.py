@@ -257,7 +257,7 @@ def _multiply_by_reciprocals(graph: torch.fx.GraphModule) -> None:
 def _subtract_from_constants(graph: torch.fx.GraphModule) -> None:
     """Replace rsub, 1 - x, by a difference of tensors, which has an int8 kernel.
 
-    Differences of integers stay, which are integers.
+    Differences of integers stay, since they are integers.
     """
     for node in list(graph.graph.nodes):
         if node.target is _ATEN.rsub.Scalar and _is_float(node.args[0]):
@@ -270,7 +270,7 @@ def _subtract_from_constants(graph: torch.fx.GraphModule) -> None:
 
 
 def _take_extremes(graph: torch.fx.GraphModule) -> None:
-    """Replace x.max(1).values by x.amax([1]), since ExecuTorch's pass passes amax no list of dims."""
+    """Replace x.max(1).values by x.amax([1]); ExecuTorch's own pass makes no list of the dim."""
     for node in list(graph.graph.nodes):
         if (node.op == "call_function" and node.target is operator.getitem and node.args[1] == 0
                 and len(node.args[0].users) == 1 and node.args[0].target in _EXTREMES):
@@ -388,7 +388,7 @@ class _Quantizer(CortexMQuantizer):  # type: ignore[misc]
                 (one,): _Softmax for one in (_ATEN.softmax.int, _ATEN._softmax.default)}
 
     def transform_for_annotation(self, model: torch.fx.GraphModule) -> torch.fx.GraphModule:
-        """Keep the sizes of weights numbers: as symbols they would come into windows of pools."""
+        """Keep the sizes of weights as numbers; as symbols they would get into windows of pools."""
         mode = detect_fake_mode([node.meta.get("val") for node in model.graph.nodes])
         if mode is not None:
             mode.static_shapes = True
@@ -461,7 +461,7 @@ def _movers_between(graph: torch.fx.Graph, kept: set[torch.fx.Node],
                     in_float: set[torch.fx.Node]) -> set[torch.fx.Node]:
     """Return the data movements between kept layers and others in float, inputs and outputs alone.
 
-    With a scale they would round what comes from a layer in float and goes to one, or to an output.
+    With a scale they would round values that go from one layer in float to another, or to an output.
     """
     found, seen = set(), set(in_float)
     for first in graph.nodes:
@@ -532,13 +532,13 @@ class _WithConstants(ExportPass.ExportInterpreter):  # type: ignore[misc]
 
 
 def _is_converted(node: torch.fx.Node) -> bool:
-    """Return True for floats made of booleans or integers, which a scale would make others of."""
+    """Return True for floats made of booleans or integers, whose values a scale would change."""
     return node.target in (_ATEN.to.dtype, _ATEN._to_copy.default) and not (
         node.args[0].meta["val"].is_floating_point())
 
 
 def _free_joints(graph: torch.fx.Graph) -> set[tuple[torch.fx.Node, torch.fx.Node]]:
-    """Observe what cat makes of softmax and other tensors, which the scale of softmax would cut off.
+    """Observe the results of cat on softmax and other tensors, which softmax's scale would clamp.
 
     Return the edges whose scale several tensors share.
     """
@@ -561,7 +561,7 @@ def _free_joints(graph: torch.fx.Graph) -> set[tuple[torch.fx.Node, torch.fx.Nod
 
 
 def _fixed_spec(node: torch.fx.Node) -> FixedQParamsQuantizationSpec | None:
-    """Return the fixed scale and zero point of a node's result, None if they are not."""
+    """Return the fixed scale and zero point of a node's result, None if they are not fixed."""
     spec = getattr(node.meta.get(Q_ANNOTATION_KEY), "output_qspec", None)
     if isinstance(spec, SharedQuantizationSpec) and isinstance(spec.edge_or_node, tuple):
         source, user = spec.edge_or_node

@@ -185,7 +185,7 @@ class MethodEditor:
         return int(math.prod(tensor.sizes) * _picotorch.element_size(int(tensor.scalar_type)))
 
     def _keeps_contents(self, index: int) -> bool:
-        """Return True of a buffer of the model that changes: its contents outlive an execution."""
+        """Return True for a mutable buffer of the model: its contents outlive an execution."""
         tensor = self._value(index)
         return tensor.extra_tensor_info is not None or tensor.data_buffer_idx > 0
 

@@ -1,8 +1,8 @@
 """Score outputs by the user's own function: metric(outputs, labels) returns a number, higher is better.
 
 outputs is an array of (samples, *sizes), or a list of such arrays if the program has several outputs.
-labels is an array of the labels of the samples. Samples without labels take the place of the labels, in
-arrays as the outputs. The elements of an array are arrays if their sizes differ.
+labels is an array of the labels of the samples. If they have none, it is the samples themselves, as an
+array or a list like outputs. The elements of an array are arrays if their sizes differ.
 """
 
 import math

@@ -33,9 +33,10 @@ Layers: TypeAlias = frozenset[str]  # names, as keep_float takes them
 
 
 class Mixed(NamedTuple):
-    """lowered: a program with the layers `names` in float, as keep_float takes them.
+    """A program with layers in float.
 
-    report: the part of the report of picotorch export.
+    lowered: the program. names: its layers in float, in the notation of keep_float. report: the part of
+    the report of picotorch export.
     """
 
     lowered: Lowered

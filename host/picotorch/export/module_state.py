@@ -88,7 +88,7 @@ def _in_place(layer: "nn.Module", names: list[str], forward: Callable[..., Any])
 def assigned_buffers(torch: ModuleType, module: "nn.Module",
                      run: "Callable[[nn.Module, tuple[Any, ...]], list[Any]]",
                      arguments: tuple[Any, ...]) -> dict[str, list[str]]:
-    """Return {path of a layer: names of the buffers that its forward assigns}, of a copy's run."""
+    """Return {path of a layer: names of the buffers that its forward assigns}, from a run of a copy."""
     used = copy_of(module)
     before = {path: dict(layer.named_buffers(recurse=False)) for path, layer in used.named_modules()}
     with unchanged(torch, used), torch.random.fork_rng(devices=[]):

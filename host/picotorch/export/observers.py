@@ -1,7 +1,7 @@
 """Make the observers that choose the range of a value from its samples.
 
-min-max takes all samples, percentile the middle ones, and mse, as ExecuTorch's flow by default, the
-range with the least squared error of rounding and clamping.
+min-max is the range of all samples, and percentile the range of the middle ones. mse, the default of
+ExecuTorch's flow, is the range with the least squared error of rounding and clamping.
 
 Importing it imports torch.
 """
@@ -40,7 +40,7 @@ def of(text: str) -> Any:
 
 
 def observed_by(spec: Any, observer: Any) -> Any:
-    """Return the specification of a value with this observer; others, of weights, as they are."""
+    """Return the specification of a value with this observer; that of weights unchanged."""
     if isinstance(spec, QuantizationSpec) and spec.observer_or_fake_quant_ctr is HistogramObserver:
         return dataclasses.replace(spec, observer_or_fake_quant_ctr=observer)
     return spec

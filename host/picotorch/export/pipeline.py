@@ -60,10 +60,10 @@ class ExportOptions(NamedTuple):
     quantize: rows of samples to quantize to int8 by, as samples.samples_of takes them; None for
     float32. evaluate: samples to compare with PyTorch on; if None, the ones of quantize, or the example
     inputs. labels: the class of each of these, if they have none. observer: chooses the ranges of
-    values, as observers.of takes it. fuse_rnn: recurrent
-    layers are operators of picotorch, an instruction each. keep_float: layers that an int8 program
-    computes in float, by module or value. mixed: the SQNR in dB, or the value of metric, that outputs
-    should have, by further layers in float. metric: see metric.score.
+    values, as observers.of accepts it. fuse_rnn: recurrent layers are operators of picotorch, one
+    instruction each. keep_float: layers that an int8 program computes in float, by module or value.
+    mixed: the SQNR in dB, or the value of metric, that outputs should reach, with further layers in
+    float. metric: see metric.score.
     """
 
     quantize: Iterable[Any] | None = None
@@ -95,7 +95,7 @@ def _remedy(part: str, quantized: bool) -> str:
 
 
 class Source(NamedTuple):
-    """A module to export. run(arguments) returns the own outputs of `module`, as a flat list.
+    """A module to export. run(arguments) returns the outputs of PyTorch's module, as a flat list.
 
     before: bytes of the file, or of the module's parameters and buffers. explain(error, quantized)
     makes an Error of an exception of the lowering.
@@ -316,7 +316,7 @@ def _samples(rows: Iterable[Any] | None, examples: list[Any], source: Source, st
 
 
 def _readable(rows: Iterable[Any]) -> Iterator[Any]:
-    """Yield the rows of a loader. Raises InvalidArgument for an exception of it."""
+    """Yield the rows of a loader. Raises InvalidArgument if the loader raises an exception."""
     try:
         yield from rows
     except Error:

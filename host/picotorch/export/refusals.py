@@ -20,9 +20,9 @@ from .lower_float import Lowered, source_name
 
 
 class Refused(Exception):  # noqa: N818
-    """names: nodes of the float graph that are to compute in float. error: the exception.
+    """Operators that int8 rejects. names: their nodes in the float graph, which are to stay in float.
 
-    lowered: the program that the twin refused, None if the flow made none.
+    error: the exception. lowered: the program that the twin rejected, None if the flow made none.
     """
 
     def __init__(self, names: set[str], error: Exception, lowered: Lowered | None = None) -> None:

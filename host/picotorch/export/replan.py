@@ -123,7 +123,7 @@ def _integers(info: TensorInfo, quantization: tuple[float, int]) -> IntegerTenso
 
 
 def _check(old: bytes, new: bytes, name: str, done: method_editor.Rewritten) -> str:
-    """Run both with the same random inputs: "same outputs", or why they could not run.
+    """Run both with the same random inputs; return "same outputs", or why they could not run.
 
     Raises Internal when they differ.
     """

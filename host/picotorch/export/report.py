@@ -38,7 +38,7 @@ _NOT_DETERMINED = "the cause was not determined", (), WITHOUT_INT8
 
 
 def verdict(outputs: list[OutputDifference]) -> str:
-    """Return "good", "rough" or "unusable", by the worst of a program's outputs; "unknown" without."""
+    """Return "good", "rough" or "unusable", by the worst of the outputs; "unknown" without outputs."""
     if not outputs:
         return "unknown"
     if any(map(is_far, outputs)):
@@ -71,9 +71,10 @@ def poor_layers(layers: list[LayerDifference]
 def layer_warnings(layers: list[LayerDifference], find_causes: FindCauses) -> list[Advice]:
     """Return warnings for layers far below plain fake quantization, and for other poor layers.
 
-    There is one warning for each cause among the first of them in the order of the program.
+    Layers with the same cause share a warning. Only the first layers of each kind, in the order of the
+    program, are named.
 
-    find_causes(below, poor), of layers, returns {name of a value: causes.Cause}.
+    find_causes(below, poor), with lists of layers, returns {name of a value: causes.Cause}.
     """
     below, poor = poor_layers(layers)
     named = below[:NAMED], poor[:NAMED]

@@ -39,7 +39,7 @@ class Samples(NamedTuple):
 
     inputs: of each sample the arguments of forward, arrays or numbers. labels: the class of each, None
     without labels. warnings: sentences on values that are likely mistakes. targets: the labels as they
-    were given, classes or not, None without.
+    were given, classes or not, None without labels.
     """
 
     inputs: list[list[Any]]
@@ -124,7 +124,8 @@ def samples_of(rows: Iterable[Any], examples: Sequence[Any], classes: int | None
 def with_labels(samples: Samples, labels: Any, classes: int | None, are_classes: bool) -> Samples:
     """Return samples with these labels, one for each.
 
-    Raises Unfit if they are no classes, unless they need not be: the targets of a regression.
+    Raises Unfit for labels that are not classes, if are_classes is true; the targets of a regression
+    need not be.
     """
     targets, count = stacked(labels), len(samples.inputs)
     try:

@@ -117,7 +117,7 @@ def version() -> int:
 
 
 def command(folder: str, words: list[str]) -> list[str]:
-    """Return the command that runs another one, which can change files in folder only."""
+    """Return the command that runs another one, which can change files only in `folder`."""
     return [sys.executable, "-I", os.path.abspath(__file__), folder, *words]
 
 
@@ -133,8 +133,8 @@ def _call(number: int, *arguments: Any) -> int:
 def denied() -> dict[str, int]:
     """Return {name: number} of the system calls that this computer's filter denies.
 
-    {} without a filter: on another machine than x86-64 or AArch64, with a Python of 32 bits, or without
-    seccomp.
+    Returns {} without a filter: on another machine than x86-64 or AArch64, with a Python of 32 bits, or
+    without seccomp.
     """
     column, _ = _machine()
     return {} if column is None or not _has_filters() else {
@@ -142,7 +142,7 @@ def denied() -> dict[str, int]:
 
 
 def _has_filters() -> bool:
-    """Return whether the kernel has seccomp filters: it looks for one at address 0 then."""
+    """Return whether the kernel has seccomp filters: if so, it tries to read one at address 0."""
     if sys.platform != "linux":
         return False
     libc = ctypes.CDLL(None, use_errno=True)
@@ -153,7 +153,7 @@ def _has_filters() -> bool:
 def gaps() -> list[str]:
     """List what a confined command can still do that a newer kernel or a seccomp filter would deny.
 
-    [] without Landlock, since no command is confined then.
+    Returns [] without Landlock, since no command is confined then.
     """
     landlock, has_filter = version(), bool(denied())
     found = {
@@ -168,13 +168,13 @@ def gaps() -> list[str]:
 
 
 def _machine() -> tuple[int, int] | tuple[None, None]:
-    """Return the column of system call numbers and the filter's architecture; None without."""
+    """Return the column of system call numbers and the filter's architecture; None if unknown."""
     is_wide = ctypes.sizeof(ctypes.c_void_p) == 8
     return _MACHINES.get(platform.machine(), (None, None)) if is_wide else (None, None)
 
 
 def _filter() -> list[_Instruction]:
-    """Return the instructions of the filter, in which a jump names how many to skip if true, if not."""
+    """Return the instructions of the filter. A jump names how many to skip if true, and if false."""
     column, architecture = _machine()
     assert column is not None and architecture is not None  # denied() has calls for these alone
     refuse = [(_RETURN, 0, 0, _ERROR | errno.EPERM)]

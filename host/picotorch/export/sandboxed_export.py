@@ -43,7 +43,7 @@ def export_file(data: bytes, kind: str, name: str, examples: list[Any] | None, o
     The process can write to a temporary folder only. examples: the example inputs, arrays, None for
     those of the file. Prints what else the process can do on this computer, if anything.
 
-    Raises NotSupported if this computer cannot confine the process, unless it may run so.
+    Raises NotSupported if this computer cannot confine the process, unless `unconfined` allows it.
     """
     if not unconfined:
         _check_confinement(name)

@@ -111,7 +111,7 @@ def build(board: str, programs: dict[str, Program], models: dict[str, bytes],
     """Write the firmware of a board, with the programs as /rom/<name>.
 
     It has the kernels and parts of the runtime that the programs need, or all of them without programs
-    or without sources. `programs` and `files` have the same keys, paths. output: by default
+    or without sources. `programs` and `models` have the same keys, paths. output: by default
     default_output. optimize: selects the variants of convolutions.
 
     Raises NotSupported for a .ptm file that the board would reject, NotFound without sources and
@@ -159,7 +159,7 @@ def _make(board: str, programs: dict[str, Program], parts: set[str], optimize: O
 
 
 def _prebuilt(board: str) -> bytes:
-    """Return the firmware with all kernels in a wheel."""
+    """Return the wheel's firmware with all kernels."""
     path = BUILD / board / "firmware.bin"
     if not path.is_file():
         selective.check_sources(board)

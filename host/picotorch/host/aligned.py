@@ -18,7 +18,7 @@ def aligned(size: int) -> memoryview:
 
 
 def aligned_copy(data: "ReadableBuffer") -> memoryview:
-    """Return the bytes of a buffer."""
+    """Return an aligned copy of the bytes of a buffer."""
     source = memoryview(data).cast("B")
     copy = aligned(source.nbytes)
     copy[:] = source

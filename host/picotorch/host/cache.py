@@ -22,7 +22,7 @@ MAX_FILES = 200  # files, of up to 300 KB; the oldest go
 
 
 def folder() -> Path:
-    """Return where the files are, which may not exist."""
+    """Return the folder of the files, which may not exist."""
     named = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(named) if os.path.isabs(named) else Path.home() / ".cache") / "picotorch"
 
@@ -30,7 +30,7 @@ def folder() -> Path:
 def remembered(what: str, parts: Iterable[bytes], find: Callable[[], Any]) -> Any:
     """Return the value that `find` found for these parts, here or in an earlier call.
 
-    None is not kept. what: the kind of value, a word.
+    None is not cached. what: the kind of value, a word.
     """
     file = _file_of(what, parts)
     with contextlib.suppress(OSError):

@@ -178,7 +178,7 @@ def _checked_number(meta: MethodMeta, i: int, value: Any) -> float | str | None:
 
 
 def _same(value: Any, exported: Any) -> bool:
-    """Return a float may be as far off as ExecuTorch lets it."""
+    """Return True if a value is the exported one; a float may differ as far as ExecuTorch allows."""
     if isinstance(exported, float) and isinstance(value, int | float):
         return math.isclose(value, exported, rel_tol=1e-5, abs_tol=1e-4)
     return isinstance(value, int | float | str | None) and value == exported

@@ -30,7 +30,7 @@ _CONTROL = {MOVE_CALL: "move", JUMP_FALSE_CALL: "jump if false", FREE_CALL: "fre
 
 
 class Instruction(NamedTuple):
-    """index: position in the method.
+    """An instruction. index: its position in the method.
 
     kind: InstructionArguments number. call: name of the operator or of the control flow. arguments,
     outputs: indexes of values. destination: of a jump. letters: of arguments and outputs, see

@@ -1,7 +1,7 @@
 """Quote texts of users, files and models for the languages of other programs.
 
-There is a function for each language. A name that a language would read as code is rejected, by its
-name.
+There is a function for each language. A name that a language would read as code is rejected, with an
+error about this name.
 """
 
 import html as html_module
@@ -19,7 +19,7 @@ _PLAIN = re.compile(r"[\w./+@-]+")  # what all of these languages read as itself
 
 
 def operand(path: Path | str) -> str:
-    """Return a file's name as an argument of a program, which is not an option of it, nor a home."""
+    """Return a file's name as an argument that no program reads as an option or as a home folder."""
     text = str(path)
     return f"./{text}" if text.startswith(("-", "~")) else text
 
@@ -118,7 +118,7 @@ def html_script(value: object) -> str:
 def c_comment(text: str) -> str:
     """Return a text as a part of a comment in C, of one line.
 
-    Backslashes and trigraphs would go on in the next line, and "*/" would end it.
+    Backslashes and trigraphs would continue the comment in the next line, and "*/" would end it.
     """
     return show.printable(text).replace("\\", "?").replace("??", "? ").replace("*/", "* /")
 

@@ -70,8 +70,8 @@ def _finite(entry: Any) -> Any:
 def progress(text: str) -> Iterator[None]:
     """Show a progress line on a terminal while the block runs, in the main thread only.
 
-    After a second, the line has the seconds that have passed: the time of an emulator is not known.
-    Inside another such block no line is shown, since the terminal has the other's.
+    After a second, the line also shows the elapsed seconds, since the time of an emulator is not known.
+    Inside another such block no line is shown, since the terminal shows the other one.
     """
     if (_progress.locked() or not sys.stderr.isatty()
             or threading.current_thread() is not threading.main_thread()):

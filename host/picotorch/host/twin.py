@@ -114,7 +114,7 @@ def pack_for(method: Method, core: str | None) -> None:
 
 def preferred_temp(method: Method, core: str | None, pack_weights: bool = False,
                 data_map: DataMap | None = None) -> int:
-    """Return the bytes of temp memory that a loaded method prefers on a core. Load it again."""
+    """Return the bytes of temp memory that a loaded method prefers on a core. Loads it again."""
     program, name = method.method_meta().program, method.name
     method.unload()
     pack_for(method, core)
@@ -195,7 +195,7 @@ def _report(method: Method, request: Request, result: Result) -> None:
 
 
 def _pool(method: Method, request: Request) -> bytes:
-    """Return the bytes of the pool that a board has, too: without a core, of any."""
+    """Return the bytes of the pool that equal a board's: of the requested core, or of any core."""
     pool = method.manager.method_allocator
     left_out = method.memory_report()["packed"] if request.core is None else 0
     return bytes(memoryview(pool.buffer)[: pool.used - left_out])
@@ -238,7 +238,7 @@ def output(method: Method, meta: MethodMeta, index: int) -> Any:
 
 
 def _plain(output: Any) -> Any:
-    """List of tensors as lists of lists of their elements."""
+    """Return an output; a tensor as a list of its elements, a list as a list of such values."""
     if isinstance(output, ValueList):
         return [_plain(output[i]) for i in range(len(output))]
     return list(output.data) if isinstance(output, Tensor) else output

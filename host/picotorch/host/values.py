@@ -135,7 +135,7 @@ class Values:
     def tensors(self, index: int, maximum: int = LIMIT) -> list[int]:
         """Return the tensor itself, or the tensors among the first `maximum` items of a list.
 
-        They are by their indexes; empty for other values.
+        The tensors are given by their indexes. The list is empty for other values.
         """
         if index < 0 or self.kind(index) == TENSOR:
             return [] if index < 0 else [index]
@@ -150,8 +150,8 @@ class Values:
     def location(self, index: int) -> tuple[str, int]:
         """Return the memory of a tensor's data and the offset in it.
 
-        Examples: ("planned buffer 0", 64), ("constant", offset in the file), (LEFT_OUT, 0) of a
-        constant that a .ptm file does without, ("external", 0), ("unplanned", 0).
+        Examples: ("planned buffer 0", 64), ("constant", offset in the file), (LEFT_OUT, 0) for a
+        constant that a .ptm file omits, ("external", 0), ("unplanned", 0).
         """
         info = self.tensor(index)
         if info.is_memory_planned():

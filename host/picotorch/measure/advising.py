@@ -336,7 +336,7 @@ def _copied_constants(method: _Method) -> Iterator[Advice]:
 
 
 def _idle_copies(method: _Method) -> Iterator[Advice]:
-    """Copy in the same dim order: of a dropout, contiguous() or clone()."""
+    """Find copies in the same dim order, which come from a dropout, contiguous() or clone()."""
     found = []
     for one in method.instructions:
         if one.call in _CLONES:

@@ -2,12 +2,13 @@
 
 It serves a core whose board is not built here.
 
-instructions_by_size.json has, by core and operator, the instructions of a call: those of any call, of
-each element of its largest tensor, of each element of its output, and of each MAC. An operator with a
-dtype stands before the same of any dtype, and OTHERS for operators that the tests' models lack. "less"
-has the operators that differ with the default temp memory from what they are with the preferred.
-Without a network, half of the networks of the tests are off by "half" at most by a table of the others,
-nine in ten by "factor". tests/benchmark/instructions_by_size.py measures and writes them.
+instructions_by_size.json has, by core and operator, the instructions of a call: the ones of any call,
+of each element of its largest tensor, of each element of its output, and of each MAC. The entry of an
+operator with a dtype takes precedence over its entry without one. OTHERS is for operators that the
+tests' models lack. "less" has the operators that differ between the default and the preferred temp
+memory. If each network of the tests is estimated with a table of the other networks, half of the
+estimates are within a factor of "half", and nine in ten within "factor".
+tests/benchmark/instructions_by_size.py measures and writes the file.
 """
 
 import dataclasses

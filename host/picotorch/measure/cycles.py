@@ -1,12 +1,13 @@
 """Estimate the time of an execution on a chip from the instructions that an emulated board counted.
 
-cycles_per_instruction.json has (least, usual, most) of each operator on each core: of the models of
-docs/performance.md, the smallest and the largest of any model, and the mean of all instructions; OTHERS
-is for operators that they lack. Convolutions count as five operators, see operator_of. It also has the
-operators that differ with packed constants, or with less temp memory than preferred. In a .ptm file
-idle planned memory serves as well: with less temp memory its calls take other loops than those of a
-program. `make performance` measures and writes them. All are without wait states of flash, caches and
-the bus, which are the chip's.
+cycles_per_instruction.json has (least, usual, most) cycles per instruction of each operator on each
+core, measured with the models of docs/performance.md: the minimum of any model, the mean of all
+instructions, and the maximum of any model. OTHERS is for operators that these models lack. Convolutions
+count as five operators, see operator_of. The file also has the operators that differ with packed
+constants, or with less temp memory than preferred. With less temp memory, the calls of a .ptm file run
+other loops than the calls of a program, because they also use idle planned memory. `make performance`
+measures and writes the figures. They exclude wait states of flash, caches and the bus, which depend on
+the chip.
 """
 
 import contextlib
@@ -44,8 +45,8 @@ CYCLES_PER_INSTRUCTION = json.loads(
 class RunConditions(NamedTuple):
     """The conditions of a run on which factors depend.
 
-    is_packed: with packed constants. has_less_temp: less temp memory than preferred. of_ptm: the
-    method is a compiled one. lacks: variants of convolutions that would speed it up, but are not in the
+    is_packed: with packed constants. has_less_temp: less temp memory than preferred. of_ptm: True for a
+    compiled method. lacks: variants of convolutions that would speed it up, but are not in the
     firmware.
     """
 
@@ -55,7 +56,7 @@ class RunConditions(NamedTuple):
     lacks: frozenset[str] = frozenset()
 
     def mode(self) -> str:
-        """Return the name the part of the JSON."""
+        """Return the name of the part of the JSON for these conditions."""
         less = ", .ptm file with less temp" if self.of_ptm else ", less temp"
         return ("pool" if self.is_packed else "none") + (less if self.has_less_temp else "")
 

@@ -1,10 +1,10 @@
-"""Write an ETDump: what executions took and computed, for the Inspector of executorch.devtools.
+"""Write an ETDump: times and results of executions, for the Inspector of executorch.devtools.
 
     Inspector(etdump_path="out.etdp",
               source_time_scale=TimeScale.CYCLES, target_time_scale=TimeScale.CYCLES)
 
-for the counts of a board; for the twin, whose ticks are nanoseconds, with the scales it has by itself.
-The format: etdump_schema_flatcc.fbs, file identifier ED00, with its size in front.
+These scales are for the counts of a board. The default scales are for the twin, whose ticks are
+nanoseconds. The format is etdump_schema_flatcc.fbs, size-prefixed, with the file identifier ED00.
 """
 
 import itertools
@@ -118,7 +118,7 @@ def _end(builder: flatbuffers.Builder) -> int:
 
 
 def _names(instruction: Instruction) -> tuple[str, ...]:
-    """Write ExecuTorch's names: a kernel's call has an event around another."""
+    """Return ExecuTorch's names of the events: the call of a kernel is one event inside another."""
     if instruction.kind == KERNEL_CALL:
         return "native_call_" + instruction.call.split("::")[-1], "OPERATOR_CALL"
     return (_CALLS.get(instruction.kind, instruction.call),)

@@ -1,4 +1,4 @@
-"""Keep what each instruction of an execution computes, on the twin, whose bytes are a board's."""
+"""Record the results of each instruction of an execution on the twin, the same bytes as on a board."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -12,12 +12,12 @@ _Macs = Callable[[_Sizes, Instruction], int]
 
 
 def _inner_product(sizes: _Sizes, instruction: Instruction) -> int:
-    """Return every output is an inner product along the last dim of the first factor."""
+    """Count an inner product along the last dim of the first factor for each output element."""
     return _numel(sizes(instruction.outputs[0])) * sizes(factors(instruction)[0])[-1]
 
 
 def _convolution(transposed: bool) -> _Macs:
-    """Read weights: channels of the output first (transposed: of the input), groups left out."""
+    """Return a function for weights with output channels first (transposed: input channels)."""
     def macs(sizes: _Sizes, instruction: Instruction) -> int:
         pixels = instruction.arguments[0] if transposed else instruction.outputs[0]
         return _numel(sizes(pixels)) * _numel(sizes(instruction.arguments[1])[1:])
@@ -30,12 +30,12 @@ def _aten_convolution(sizes: _Sizes, instruction: Instruction, number: Callable[
 
 
 def _depthwise(sizes: _Sizes, instruction: Instruction) -> int:
-    """Read weights of [1, height, width, channels of the output]."""
+    """Count with weights of [1, height, width, channels of the output]."""
     return _numel(sizes(instruction.outputs[0])) * _numel(sizes(instruction.arguments[1])[1:3])
 
 
 def _cortex_m_transposed(sizes: _Sizes, instruction: Instruction) -> int:
-    """Read weights of [channels of the output, height, width, channels of the input]."""
+    """Count with weights of [channels of the output, height, width, channels of the input]."""
     return _numel(sizes(instruction.arguments[0])) * _numel(sizes(instruction.arguments[1])[:3])
 
 

@@ -76,8 +76,8 @@ class ProfiledOperator(Costs):
 class Profile(Report):
     """Costs of an execution, the median of several.
 
-    dynamic: a tensor is, so that shapes and MACs are the largest. unit: of ticks. total: ticks of all,
-    with end_of_loop. share_of: the unit of the shares, "cycles" or that of ticks.
+    dynamic: a tensor is dynamic, so that shapes and MACs are the largest. unit: of ticks. total: ticks
+    of all instructions and of end_of_loop. share_of: the unit of the shares, "cycles" or `unit`.
     """
 
     model: str
@@ -188,7 +188,7 @@ def _row(instruction: Instruction, values: Values, ticks: int, calls: int) -> Pr
 
 
 def shapes(instruction: Instruction, values: Values) -> str:
-    """Return the sizes of the first tensor, of the weights behind it, and of what comes out."""
+    """Return the sizes of the first tensor, of the weights that follow it, and of the output."""
     inputs = (factors(instruction) if macs_of(instruction, values)
               else _first_tensor(instruction.arguments, values))
     texts = [" * ".join(_sizes(values, i) for i in inputs),

@@ -10,7 +10,7 @@ from .flash import OperatorsFlash
 
 @dataclass(frozen=True)
 class Total(Report):
-    """Bytes by part, None for unknown ones. all: sum of the known parts; of: bytes that there are."""
+    """Bytes by part, None for unknown ones. all: sum of the known parts; of: available bytes."""
 
     parts: dict[str, int | None]
     all: int

@@ -132,7 +132,7 @@ class _StandIn(Backend):
 
 
 class Counts(NamedTuple):
-    """Return the counts of a run on a board, by phase, and its instructions by operator."""
+    """The counts of a run on a board, by phase, and its instructions by operator."""
 
     instructions: dict[str, int]
     stack: dict[str, int] | None
@@ -318,7 +318,7 @@ def _on_chip(measured: _Measured, chip: Chip, temp: int) -> OnChip:
 
 
 def _any(answers: Iterable[bool | None]) -> bool | None:
-    """Return True if one is, else None if one is unknown."""
+    """Return True if one answer is true, else None if one is unknown."""
     answers = list(answers)
     return True if True in answers else None if None in answers else False
 
@@ -330,7 +330,7 @@ def _deployments_of(measured: _Measured, board: Board, temp: int) -> dict[str, F
 
 
 def _memories_on(measured: _Measured, board: Board, temp: int) -> dict[str, tuple[int, int | None]]:
-    """Return (bytes needed, bytes there) by memory of a board, with so much temp memory.
+    """Return (bytes needed, bytes available) by memory of a board, with so much temp memory.
 
     None for bytes that are unknown.
     """
@@ -399,7 +399,7 @@ def _flash_for_job(board: Board, flash: dict[str, int | None], model: int) -> in
 
 def planned_arenas(board: Board, planned: Iterable[int],
                    outputs: Iterable[int]) -> dict[str, tuple[int, int]]:
-    """Return (bytes needed, bytes there) of each arena with a planned buffer or an unplanned output."""
+    """Return (needed, available) bytes of each arena with a planned buffer or an unplanned output."""
     sizes: dict[str, list[int]] = {"planned": []}
     for i, size in enumerate(planned):
         sizes.setdefault(board.planned_arena(i).name, []).append(size)
@@ -408,7 +408,7 @@ def planned_arenas(board: Board, planned: Iterable[int],
 
 
 def _together(sizes: Iterable[int]) -> int:
-    """Return the bytes of memories that lie behind one another, each at a multiple of 16."""
+    """Return the bytes of memories one after the other, each at a multiple of 16."""
     return sum(-(-size // ALIGNMENT) * ALIGNMENT for size in sizes)
 
 

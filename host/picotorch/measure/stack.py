@@ -1,8 +1,7 @@
 """Return the stack bound of a method on a board, as the build of the firmware found it.
 
-The figures are tools/stack_bounds.py's, of all paths through the kernels. There are none of loading,
-which is Python for the most part: its stack is the same for every run of a program, which a run
-measures.
+tools/stack_bounds.py computes the figures, from all paths through the kernels. There are none for
+loading, which is mostly Python: its stack is the same in every run of a program, so a run measures it.
 """
 
 import json

@@ -19,7 +19,7 @@ _CLOCK_HZ = 100_000_000  # that milliseconds are stated for
 class Timing(Report):
     """The estimated time of a run on a core.
 
-    It is with the temp memory that kernels use, as the RAM of a report has it. message: the reason if
+    It assumes the temp memory that kernels use, as the RAM of a report does. message: the reason if
     no board can run the program; then the figures are None. counted: False if no board of the core is
     built, see by_size.estimate.
     """
@@ -58,7 +58,7 @@ def estimate(program: bytes, core: str) -> tuple[Estimate | None, list[int]]:
 
 
 def _estimate(program: bytes, core: str) -> tuple[Estimate | None, list[int]]:
-    """Raise the error that explains why the board of the core cannot run the program."""
+    """Return the result of estimate(). Raises Error if the board of the core cannot run the program."""
     board = fitting.reference_board(core)
     opened = open_program(program)
     if board is None:

@@ -38,7 +38,7 @@ def write(folder: Path, platform: Platform, programs: Mapping[str, Program]) -> 
 
 
 def _kernels(names: list[str]) -> str:
-    """Return what a page says of the kernels."""
+    """Return the words for the kernels in a README."""
     listed = " and ".join(re.sub(r"\s+", " ", quoting.html(name)) for name in names)
     return f"the kernels that {listed} need{'' if len(names) > 1 else 's'}" if names else "all kernels"
 

@@ -155,7 +155,7 @@ def _verdict(model: Model, label: str) -> Markup:
 
 
 def _headline(model: Model, targets: Sequence[OnChip | OnBoard]) -> list[_Headline]:
-    """Return the verdicts with the machines that they are about."""
+    """Return the verdicts, with the chips and boards that they are about."""
     if not model.requested:
         count = sum(one.fits is True for one in targets)
         return [("fits", f"{count} of {len(targets)} chips", count > 0)]
@@ -175,7 +175,7 @@ def _figure(name: str, text: str, more: str = "") -> Markup:
 
 
 def _figures(model: Model) -> list[tuple[str, str, str]]:
-    """Return (name, figure, explanation) of the first look."""
+    """Return (name, figure, explanation) of each figure at the top of the page."""
     found = []
     focus = model.focus()
     if focus is not None:

@@ -102,7 +102,7 @@ class Model(Report):
         return requested or every[:len(self.size.chips)] or every
 
     def kernels(self) -> list[tuple[str, int]]:
-        """Return the bytes of flash of core and kernels by part, [] if no board could tell them."""
+        """Return the bytes of flash of core and kernels by part, [] if no board could measure them."""
         found = next((board.kernels for board in self.size.boards if board.kernels), None)
         rows = flash_rows(found) if found else []
         return [(str(row[0]), int(row[1])) for row in rows[:-1]]
@@ -120,7 +120,7 @@ class Model(Report):
 
 
 class Target(NamedTuple):
-    """The machines that models are measured for.
+    """The chips and boards that models are measured for.
 
     boards: the first one counts; without any the reference board of the core does.
     """

@@ -8,9 +8,9 @@ Outputs are tensors of torch if an input is one, else numpy arrays. numpy has no
 output is an array of its bits (uint16), which from_bfloat16 makes float32; such an input is the same
 (to_bfloat16), or an array of ml_dtypes.
 
-Every error is a picotorch.Error with ExecuTorch's code and name, and also what ExecuTorch's runtime
-raises: a RuntimeError, of load_method for an unknown method a KeyError, of an index an IndexError, of
-an argument of the wrong type a TypeError, of a file object that is closed a ValueError.
+Every error is a picotorch.Error with ExecuTorch's code and name, and also the builtin exception that
+ExecuTorch's runtime raises: KeyError from load_method for an unknown method, IndexError for an index,
+TypeError for an argument of the wrong type, ValueError for a closed file object, else RuntimeError.
 """
 
 import enum
@@ -67,7 +67,7 @@ class Verification(enum.Enum):
 
 
 class Method:
-    """Made by Program.load_method."""
+    """A loaded method. Made by Program.load_method."""
 
     def __init__(self, method: picotorch.Method, lock: AbstractContextManager[Any], calls: list[object],
                  trace: "Trace | None" = None) -> None:
@@ -86,9 +86,9 @@ class Method:
 
         An input is an array of the program's dtype and sizes (or others within the bound, of a dynamic
         input) whose elements lie in C order or in the program's dim order, or the number with which the
-        program was exported. Raises InvalidArgument, InvalidType, NotSupported for other sizes, and
-        what a kernel answers. Threads execute the methods of a program one after the other. Raises
-        InvalidState where a handler of signals or a backend calls the method that executes, or one that
+        program was exported. Raises InvalidArgument, InvalidType, NotSupported for other sizes, and the
+        errors of kernels. Threads execute the methods of a program one after the other. Raises
+        InvalidState if a signal handler or a backend calls the method that is executing, or one that
         shares mutable buffers with it.
         """
         if not isinstance(torch, bool | None):
@@ -151,7 +151,7 @@ class Method:
 
     @raises(RuntimeFailure)
     def manual_seed(self, seed: int) -> None:
-        """Begin the random numbers of a seed, whose low 32 bits count."""
+        """Restart the random numbers with the low 32 bits of a seed."""
         need(seed, int, "seed")
         with self._lock:
             self._method.library.seed(seed)
@@ -197,7 +197,7 @@ class Trace:
 
 
 class Program:
-    """Made by Runtime.load_program. Keeps the methods that it has loaded, and their state."""
+    """A program. Made by Runtime.load_program. Keeps the methods that it loaded, and their state."""
 
     def __init__(self, program: picotorch.Program, files: Sequence[bytes] = (),
                  record: Record | None = None, threads: int = 1) -> None:
@@ -285,7 +285,7 @@ class Program:
 
 
 class Runtime:
-    """Runtime.get() is the only one."""
+    """The runtime. Runtime.get() returns the only one."""
 
     def __init__(self) -> None:
         self.backend_registry = BackendRegistry()
@@ -314,9 +314,9 @@ class Runtime:
 
         enable_etdump: record the time of each execution for write_etdump_result_to_file, and in
         debug_buffer_size bytes the result of each instruction: execute raises MemoryAllocationFailed if
-        they are too few. threads: number of threads that share the large layers of an execution, whose
-        outputs have the same bytes. Raises AccessFailed, InvalidProgram, InvalidArgument; NotFound,
-        InvalidExternalData of a .ptd file.
+        they are too few. threads: number of threads that share the large layers of an execution; the
+        outputs have the same bytes for any number. Raises AccessFailed, InvalidProgram,
+        InvalidArgument; for a .ptd file NotFound, InvalidExternalData.
         """
         verification = _verification(verification)
         need(debug_buffer_size, int, "debug_buffer_size")
@@ -354,7 +354,7 @@ def _verification(value: Any) -> Verification:
 
 
 def _path(value: Any, subject: str) -> Path:
-    """Raise InvalidType for anything but a path, InvalidArgument for one that no system has."""
+    """Return a path. Raises InvalidType for another value, InvalidArgument for an impossible path."""
     if not isinstance(value, str | PathLike) or isinstance(os.fspath(value), bytes):
         raise fail(INVALID_TYPE, "has the wrong type", subject, remedy="give a str or a Path")
     path = Path(value)

@@ -13,15 +13,15 @@ class _Named(Error):
 
 
 class RuntimeFailure(_Named, RuntimeError):
-    """Data, inputs and files that do not do, and everything else."""
+    """An error about data, inputs or files, or any other error."""
 
 
 class UnknownName(_Named, KeyError):
-    """A name of no method."""
+    """A name that no method has."""
 
 
 class WrongIndex(_Named, IndexError):
-    """An index of no input, output or attribute."""
+    """An index that no input, output or attribute has."""
 
 
 class WrongType(_Named, TypeError):
@@ -34,9 +34,9 @@ class WrongState(_Named, ValueError):
 
 @contextmanager
 def raises(kind: type[Error]) -> Iterator[None]:
-    """Make an Error that is raised here one of `kind`, or WrongType if that is what it is about.
+    """Give an Error that the block raises the class `kind`, or WrongType for an argument's type.
 
-    The innermost of several counts. It stays the same object, with its traceback.
+    Of nested blocks the innermost one counts. The Error stays the same object, with its traceback.
     """
     try:
         yield

@@ -95,7 +95,7 @@ class ExecuTorchMethod:
         return list(self._outputs)
 
     def call(self, inputs: Any = (), clone_outputs: bool = True) -> list[Any]:
-        """Execute it with inputs, as one step where threads share the method."""
+        """Set inputs, execute, and return the outputs, as one step if threads share the method."""
         self.set_inputs(inputs)
         outputs = _execute(self._method, inputs)
         self._outputs = outputs
@@ -161,7 +161,7 @@ class BundledModule:
 
 
 def _load_bundled_program_from_buffer(buffer: bytes, non_const_pool_size: int = 0) -> BundledModule:
-    """Keep a .bpte file's bytes. non_const_pool_size: of no effect, memories have exact sizes."""
+    """Store the bytes of a .bpte file. non_const_pool_size has no effect: memories have exact sizes."""
     return BundledModule(buffer)
 
 
@@ -169,7 +169,7 @@ def _load_bundled_program_from_buffer(buffer: bytes, non_const_pool_size: int = 
 def _load_for_executorch_from_bundled_program(
         module: BundledModule, data_map_buffer: bytes | str | PathLike[str] | None = None,
         enable_etdump: bool = False, debug_buffer_size: int = 0) -> ExecuTorchModule:
-    """Load a program.
+    """Load the program of a bundled program.
 
     data_map_buffer: the bytes of a .ptd file, or its path.
     """

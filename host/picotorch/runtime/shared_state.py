@@ -40,7 +40,7 @@ def methods_that_share(program: Program, name: str) -> dict[str, HierarchicalAll
 def _buffers(meta: MethodMeta) -> dict[Buffer, set[_Placement]]:
     """Return the planned buffers of a method in order, with (offset, bytes, dtype) of their tensors.
 
-    Loading refuses tensors in others.
+    Loading rejects tensors in any other buffer.
     """
     sizes = planned_sizes(meta, {})
     found: dict[Buffer, set[_Placement]] = {(i, size): set() for i, size in enumerate(sizes)}

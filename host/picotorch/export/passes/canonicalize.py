@@ -108,7 +108,7 @@ def _add_batch(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
 
 
 def _keep_batch(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
-    """Compute each element with the batch of 1 that the layer before has, for the one behind."""
+    """Compute elementwise with the batch of 1 of the layer before, so that the next layer has it."""
     batches, shape = {one: _batch_of(one) for one in node.all_input_nodes}, node.meta["val"].shape
     if all(batches.values()) and all(one.meta["val"].shape == shape for one in batches):
         batched = call(graph, node, node.target, *(batches.get(one, one) for one in node.args),

@@ -63,8 +63,8 @@ _WEIGHTED = (exir_ops.edge.aten.linear.default, exir_ops.edge.aten.convolution.d
 def keep_to(layers: Iterable[EdgeOpOverload]) -> type[ExportPass]:
     """Return a pass that leaves in float the operators that would compute with stored integers.
 
-    Kept are movers of integers of one scale, and the layers: operators of an edge program with all
-    their scales.
+    The pass keeps operators that move integers of one scale, and `layers`: operators of an edge program
+    with all their scales.
     """
 
     class _KeepTo(ExportPass):  # type: ignore[misc]

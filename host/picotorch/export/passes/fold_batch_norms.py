@@ -28,7 +28,7 @@ _DEPTHWISE = {3: _ATEN.conv1d.default, 4: _ATEN.conv2d.default}  # by rank
 
 
 def into_convolutions(graph: torch.fx.GraphModule) -> None:
-    """Compute the batch norms behind convolutions into weights."""
+    """Fold the batch norms behind convolutions into the weights of these."""
     for node in _found(graph):
         source = node.args[0]
         if (source.target in (*CONVOLUTIONS, *_TRANSPOSED) and len(source.users) == 1

@@ -61,7 +61,7 @@ def _operands(node: torch.fx.Node) -> tuple[torch.fx.Node, torch.fx.Node] | None
 
 
 def _is_of_dim(values: torch.Tensor, result: torch.Tensor, dim: int) -> bool:
-    """Return True for a value for each channel of a dim, of more than one."""
+    """Return True if `values` has one value for each channel of `dim`, and there are several."""
     shape = (result.dim() - values.dim()) * (1,) + tuple(values.shape)
     return bool(values.numel() == result.shape[dim] == shape[dim] > 1)
 

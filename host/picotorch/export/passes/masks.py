@@ -167,7 +167,7 @@ def _is_number(node: torch.fx.Node) -> bool:
 def _is_shifted_far(node: torch.fx.Node, values: "dict[torch.fx.Node, _Values]") -> bool:
     """Return True for a sum with a constant that needs a much wider range than the other operand.
 
-    What takes the constant, of one element, off again would find little left.
+    An operator that subtracts the constant (of one element) again would find little left.
     """
     constants = [one for one in node.all_input_nodes if _is_number(one)]
     others = [one for one in node.all_input_nodes if one not in constants and one in values]

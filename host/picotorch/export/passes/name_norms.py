@@ -104,7 +104,7 @@ def _are_same(one: torch.fx.Node, other: torch.fx.Node) -> bool:
 
 
 def _root(node: Any) -> _Root | None:
-    """Return the root of a mean square that an operand is, None for another node or a number."""
+    """Return the root of a mean square if an operand is one, None for another node or a number."""
     if not isinstance(node, torch.fx.Node):
         return None
     if node.target is _ATEN.rsqrt.default:

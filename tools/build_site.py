@@ -4,8 +4,8 @@
     make site
     .venv/bin/python tools/build_site.py
 
-The build is strict: a link or an anchor that leads nowhere ends it. So does Markdown that a page shows
-as text. The search has to find the name of each error, each command and each option, as a whole word.
+The build is strict: it fails for a link or an anchor that leads nowhere, and for Markdown that a page
+shows as text. The search has to find the name of each error, command and option as a whole word.
 """
 
 import json

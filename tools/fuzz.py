@@ -196,7 +196,7 @@ def kept(target):
 
 
 def keep(target, folder):
-    """Write the smallest inputs with the coverage of the whole corpus, up to KEPT bytes."""
+    """Write the smallest inputs with the coverage of the whole corpus, at most KEPT bytes of them."""
     smaller = folder / "merged"
     shutil.rmtree(smaller, ignore_errors=True)
     smaller.mkdir()

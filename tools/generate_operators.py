@@ -61,7 +61,7 @@ def read_list(text):
 
 
 def is_form(form, operator):
-    """Return whether a form lacks some of the operator's arguments, and no other form as many."""
+    """Return True if a form lacks some of the operator's arguments, and no other form lacks as many."""
     counts = [one.n_args for one in operator.forms]
     return (form.n_args < len(operator.signature) == len(form.signature)
             and counts.count(form.n_args) == 1

@@ -182,7 +182,7 @@ def remove_bytecode(tree):
 
 
 def take_over(source, tree, lists=HASHES):
-    """Make tree from the files of another tree that have a stored hash."""
+    """Copy the files of another tree that have a stored hash into a new tree."""
     for name in stored_hashes(lists):
         if (source / name).is_file():
             (tree / name).parent.mkdir(parents=True, exist_ok=True)

@@ -3,8 +3,8 @@
 
 It contains the firmware of the default board, stripped, with the tables of its stack and flash. It also
 contains the firmware of Raspberry Pi Pico and Pico 2, native modules, native modules for kernels in
-flash, and their runtime, as far as they are built. The folder licenses has the licences of third
-parties' code in these files.
+flash, and their runtime, if they are built. The folder licenses has the licences of the third-party
+code in these files.
 
 Example: make wheel
 Example: tools/make_wheel.py --output dist

@@ -1,7 +1,7 @@
 """Collect the notices of third parties for the firmware and native modules of a wheel.
 
-They come from the sources of these parties, and nothing of them is stored here: files with a licence,
-and comments of sources that state a copyright.
+The notices are files with a licence, and comments that state a copyright, in the sources of these
+parties. None is stored in this repository.
 """
 
 import os

@@ -5,8 +5,8 @@
 
 The program reads the linker's map, so it counts the linked parts: text and constants (there is no
 initialised data). `core` is kernels/core without the registry's table. This table has an entry and a
-name for each operator, and belongs to the kernels of a build. For an operator, `own` counts the bytes
-that no other operator needs, and `alone` all bytes that it needs, shared ones included (see
+name for each operator, and is counted with the kernels. For an operator, `own` counts the bytes that no
+other operator needs, and `alone` all bytes that it needs, shared ones included (see
 host/picotorch/measure/flash.py).
 """
 

@@ -211,8 +211,8 @@ class Program:
     def _resolve(self, function):
         """Map addresses to functions.
 
-        A function of libgcc without an end continues with the next function. A bl into the function
-        itself is a jump in Thumb-1, used if the target is too far for b.
+        A function of libgcc without an end continues with the next function. In Thumb-1, a bl into the
+        function itself is a jump whose target is too far for b.
         """
         function.calls = {self.function_at(a) for a in function.calls
                           if a == function.start or self.function_at(a) != function.start}

@@ -2,8 +2,8 @@
 """Install the wheel into a new environment of each PYTHON, and follow the quick start there.
 
 The environment gets the wheel's requirements from the package index. The commands of the page have to
-print what it shows; commands that need PyTorch are left out. Without PYTHON, all of Python 3.11 to 3.14
-on the PATH are tried.
+print what it shows; commands that need PyTorch are left out. Without PYTHON, each Python from 3.11 to
+3.14 on the PATH is tried.
 
 Example: make try-wheel
 Example: tools/try_wheel.py python3.13

@@ -1,4 +1,4 @@
-"""Add the repository's other pages to those of docs/, and lead links to them.
+"""Add the repository's other pages to the pages of docs/, and point links to them.
 
 A page outside docs/, such as CONTRIBUTING.md, becomes project/CONTRIBUTING.md of the site. README.md
 becomes index.md. Any other file that a page links to is copied to source/. The pages in reference/ are
@@ -189,6 +189,6 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, **_):
-    """Lead the links of a page to pages of the site, and indent its lists."""
+    """Point the links of a page to pages of the site, and indent its lists."""
     name = page.file.src_uri
     return markdown if name in WRITTEN else indented(relink(markdown, path_of(name), name))

@@ -8,7 +8,7 @@
 //   PT_NO_TEXTS     errors have numbers and no text, and the arguments of operators no names
 //   PT_NO_TRACER    no tracing
 //   PT_NO_CHECKS    .ptm files are a part of the firmware and trusted, except for their header
-//   PT_NO_PACKING   no packing of weights: pt_options.pack_weights is refused; implied by
+//   PT_NO_PACKING   no packing of weights: pt_options.pack_weights is rejected; implied by
 //                   PT_NO_PROGRAMS
 //   PT_ANY_CORE     packs weights for the requested core, and runs weights packed for any core
 //   PT_NO_WINOGRAD, PT_NO_POINTWISE, PT_NO_IM2ROW
@@ -16,7 +16,7 @@
 //   PT_PLAIN_LOOPS  int8 kernels with the inner loops of plain C, not the core's: half the size
 //
 // Switches of the subjects of kernels/extra, which few models need. A program that needs an
-// operator of an excluded subject is refused by the operator's name:
+// operator of an excluded subject is rejected with the operator's name:
 //
 //   PT_NO_LINALG      linear algebra: inverse, solve, det, qr, svd, eigh, cholesky
 //   PT_NO_FFT         Fourier transforms

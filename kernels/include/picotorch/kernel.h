@@ -40,7 +40,7 @@ enum {
     PT_MEMORY_PROGRAM,
     PT_MEMORY_POOL,
     PT_MEMORY_PTM,     // records of a .ptm file, which never change
-    PT_MEMORY_PLANNED, // planned buffer 0; then its followers, then buffers of unplanned tensors
+    PT_MEMORY_PLANNED, // planned buffer 0; then the others, then buffers of unplanned tensors
     PT_MEMORIES = PT_MAX_MEMORIES
 };
 
@@ -141,7 +141,7 @@ typedef struct pt_context {
     bool packs;                 // checks may request memory for packed weights
     bool is_static;             // the method has no dynamic tensors and no variables
     uint8_t core;               // PT_CORE_...: the core to pack for; on a board the board's core
-    uint32_t packed_needed;     // bytes that the checks requested together; while packing, the
+    uint32_t packed_needed;     // sum of the bytes that the checks requested; while packing, the
                                 // bytes that are left
     uint8_t *pack_at;           // where the next check packs; NULL while checks only request
     pt_ref packed;              // a copy of pt_method_record.packed
@@ -301,12 +301,12 @@ uint32_t pt_product(const int32_t *sizes, uint32_t n);
 // Return the number of elements, and their bytes.
 int32_t pt_numel(const pt_tensor *t);
 uint32_t pt_nbytes(const pt_tensor *t);
-// Returns the elements for which the tensor `arg` has memory: its bound, if it is dynamic.
+// Returns how many elements the memory of the tensor `arg` can have: its bound, if it is dynamic.
 uint32_t pt_capacity(const pt_context *c, pt_ref arg);
 // Returns the bytes of an element; 0 for a type without whole bytes (bits, quarter bytes).
 uint32_t pt_element_size(uint8_t dtype);
-// Computes the elements between neighbours along each dim, from sizes and dim order. `strides` has
-// `rank` entries.
+// Computes the stride of each dim, in elements, from sizes and dim order. `strides` has `rank`
+// entries.
 void pt_strides(const pt_tensor *t, int32_t *strides);
 
 // A tensor in memory, seen along one dim: `outer` times `size` times `inner` elements.
@@ -317,9 +317,9 @@ typedef struct pt_lanes {
 // Returns the lanes along `dim`. A 0-d tensor has one lane of size 1; without elements outer and
 // inner are undefined.
 pt_lanes pt_lanes_of(const pt_tensor *t, uint32_t dim);
-// True if both tensors have the same rank and sizes.
+// Returns true if both tensors have the same rank and sizes.
 bool pt_same_sizes(const pt_tensor *a, const pt_tensor *b);
-// True if both tensors have the same dim order.
+// Returns true if both tensors have the same dim order.
 bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b);
 
 // Sets the sizes of the tensor `arg`. A static tensor must already have these sizes; a dynamic
@@ -328,7 +328,7 @@ bool pt_same_dim_order(const pt_tensor *a, const pt_tensor *b);
 // PT_MEMORY_LIMIT. `sizes` may be the sizes of any tensor.
 PT_MUST_USE int pt_resize_tensor(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
 // For a check: sets the sizes of the output `arg`, as pt_resize_tensor does, but the error is
-// InvalidArgument. It is an error, too, if `arg` is an input of the same call whose sizes would
+// InvalidArgument. It is also an error if `arg` is an input of the same call and its sizes would
 // change. A check reads an output's sizes, and derives values from them, only after this call,
 // which changes them.
 PT_MUST_USE int pt_expect_sizes(pt_context *c, pt_ref arg, uint32_t rank, const int32_t *sizes);
@@ -341,7 +341,7 @@ PT_MUST_USE int pt_get_scratch(pt_context *c, uint32_t bytes, void **scratch);
 // For a check: requests `bytes` of optional scratch. The run uses them if c->scratch_size allows,
 // and is slower without them.
 void pt_use_scratch(pt_context *c, uint32_t bytes);
-// For a check: true if the idle scratch of the call has less than `bytes`.
+// For a check: returns true if the idle scratch of the call has less than `bytes`.
 bool pt_lacks_idle_scratch(const pt_context *c, uint32_t bytes);
 // For a check: states the `bytes` of scratch with which the kernel is fastest on the core of
 // pt_prefers_for; it never uses more. A run reads c->scratch_size.
@@ -384,7 +384,7 @@ static inline void pt_note_use(pt_context *c, uint32_t i, pt_packed_use use) {
 #endif
 }
 
-// True for a constant tensor that the .ptm file omits: its data pointer refers to other bytes.
+// Returns true for a constant tensor that the .ptm file omits: its data points to other bytes.
 static inline bool pt_is_left_out(const pt_context *c, pt_ref arg) {
     return PT_HAS_PTM && pt_get_tensor(c, arg).data == c->memory[PT_MEMORY_PROGRAM];
 }

@@ -122,8 +122,8 @@ typedef struct pt_program {
 } pt_program;
 
 // Opens the .pte file of `size` bytes at `data`, at most PT_PROGRAM_LIMIT. InvalidProgram for a
-// damaged file, InvalidArgument for an address that 8 does not divide, NotSupported for a version
-// or an architecture that this build cannot run.
+// damaged file, InvalidArgument for an address that is not a multiple of 8, NotSupported for a
+// version or an architecture that this build cannot run.
 int pt_program_open(pt_program *program, const void *data, uint32_t size,
                     pt_verification verification, pt_error *error);
 
@@ -299,7 +299,7 @@ typedef struct pt_instruction_walk {
 } pt_instruction_walk;
 
 pt_instruction_walk pt_instruction_walk_start(const pt_method_meta *meta);
-// Moves to the next instruction. Returns false behind the last instruction. Also returns false at
+// Moves to the next instruction. Returns false after the last instruction. Also returns false at
 // the first instruction that lies outside the file, and sets `bad`.
 bool pt_instruction_walk_next(pt_instruction_walk *walk);
 // Returns the number of the value that is argument k, below n_args, of a call.
@@ -357,8 +357,8 @@ struct pt_method;
 // fails by returning the code of an error, and may fill `error`.
 typedef struct pt_delegates {
     void *owner;
-    uint32_t max_delegates; // most delegates of a method
-    uint32_t max_arguments; // most arguments of a call
+    uint32_t max_delegates; // maximum number of delegates of a method
+    uint32_t max_arguments; // maximum number of arguments of a call
     // Looks up the backend of a delegate, even if its number is max_delegates or more. NotFound if
     // there is none.
     int (*find)(struct pt_method *method, uint32_t delegate, pt_error *error);
@@ -403,7 +403,7 @@ typedef struct pt_method {
     uint8_t first_external; // number of the first memory of tensors outside the planned memory
     uint8_t end_external;
     uint8_t n_call;      // number of arguments of the running delegate call
-    uint16_t n_ready;    // delegates that are ready, from the first on
+    uint16_t n_ready;    // number of delegates that are ready, the first ones
     uint16_t missing;    // inputs that are not set
     uint32_t temp_used;  // bytes of temp memory that the delegate call has allocated
     uint32_t has_memory; // a bit for each memory of tensors outside the planned memory
@@ -428,7 +428,7 @@ typedef struct pt_input_buffer {
     pt_span data;
     char typecode; // typecode of the elements, as in Python's array module; 'B' or 0: bytes
     bool has_shape;
-    uint8_t dtype; // the following four only with has_shape
+    uint8_t dtype; // dtype, rank, sizes and dim_order: only with has_shape
     uint8_t rank;
     const int32_t *sizes;
     const uint8_t *dim_order; // NULL: the program's
@@ -484,8 +484,8 @@ int pt_list_view(const pt_method *method, const pt_evalue *list, uint32_t i, pt_
 
 // Executes all instructions from the first one, wherever pt_step stopped. InvalidArgument if an
 // input is not set, InvalidState if a memory is not set, and the errors of kernels. After an error
-// outputs and mutable buffers contain what the earlier instructions wrote; inputs stay set. In both
-// cases the method is at its first instruction afterwards.
+// outputs and mutable buffers contain what the earlier instructions wrote; inputs stay set. With or
+// without an error the method is at its first instruction afterwards.
 int pt_execute(pt_method *method, pt_error *error);
 // Executes one instruction. EndOfMethod if no instruction is left. Other errors are as for
 // pt_execute.
@@ -498,7 +498,7 @@ int pt_seed(pt_method *method, uint32_t seed, pt_error *error);
 // after pt_load: inputs have to be set again. InvalidState.
 int pt_reset_state(pt_method *method, pt_error *error);
 
-// InvalidState if the method is not loaded.
+// Checks that a method is loaded. InvalidState.
 int pt_check_loaded(const pt_method *method, pt_error *error);
 // Returns true for the number of a memory of the program or of a data file.
 bool pt_is_constant_memory(const pt_method *method, uint32_t memory);
@@ -527,10 +527,10 @@ int pt_allocate(pt_method *method, uint32_t size, uint32_t alignment, void **dat
 // execute. The same errors.
 int pt_allocate_temp(pt_method *method, uint32_t size, uint32_t alignment, void **data,
                      pt_error *error);
-// Requests `size` bytes of temp memory for execute, so that a smaller temp memory fails pt_load.
+// Requests `size` bytes of temp memory for execute: pt_load fails if the temp memory is smaller.
 // Only in init. InvalidArgument.
 int pt_ask_temp(pt_method *method, uint32_t size, pt_error *error);
-// Reads argument i, below method->n_call, of the call that runs. InvalidArgument, InvalidState.
+// Reads argument i, below method->n_call, of the running call. InvalidArgument, InvalidState.
 int pt_argument(const pt_method *method, uint32_t i, pt_value_view *view, pt_error *error);
 // Sets the sizes of an argument of dynamic shape. NotSupported, InvalidArgument.
 int pt_resize_argument(pt_method *method, uint32_t i, uint32_t rank, const int32_t *sizes,

@@ -166,7 +166,7 @@ def test_a_command_names_the_board(call, board, replace_answer, monkeypatch, tmp
         if replace_answer.seen < i:
             break
         assert time.monotonic() - started < 60
-        assert "fault of picotorch" not in failed[2]
+        assert "bug in picotorch" not in failed[2]
         if failed[0] == 0 or (command == "selftest" and failed[0] == 1 and not failed[2]):
             continue  # the shape was right, or a step failed
         last = failed[2].splitlines(keepends=True)[-1]  # the lines before it are the copied files
@@ -189,7 +189,7 @@ def test_a_report_that_cannot_be_read(call, board, monkeypatch, report):
     monkeypatch.setattr(device_run, "_files", files)
     failed = call("run", MODEL, "--port", board.port)
     if failed[0]:
-        assert "fault of picotorch" not in failed[2]
+        assert "bug in picotorch" not in failed[2]
         assert_error(failed, "AccessFailed", f"board at {board.port}", "answered with a report")
 
 

@@ -325,7 +325,7 @@ def test_deploy_checks_on_a_connected_board_which_deployment_fits(call, board, m
     assert "native module with picotorch" in found["has"] and found["commands"] == [deploy]
     monkeypatch.setattr(device_run, "_WHAT", device_run._WHAT.replace("picotorch", "no_such"))
     found = connected(call, monkeypatch, board.port)
-    assert found["has"] == "no picotorch: needs a firmware with it" and found["commands"] == [flash]
+    assert found["has"] == "no picotorch: flash a firmware with it" and found["commands"] == [flash]
     monkeypatch.setattr(discovery, "facts_of", lambda conversation: {
         **device_run.facts_of(conversation), "mpy": native_module.MPY | ARMV7EMSP << 10})
     found = connected(call, monkeypatch, board.port)

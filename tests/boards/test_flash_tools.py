@@ -298,7 +298,7 @@ def test_a_dry_run_starts_sends_and_writes_nothing(call, folder, monkeypatch, na
             assert not flashed.startswith("picotorch")
             assert json.loads(call(*arguments, *more, "--dry-run", "--json")[1])["done"] is False
         else:
-            assert_error((status, out, error), "NotSupported", "its firmware takes no model")
+            assert_error((status, out, error), "NotSupported", "its firmware cannot contain a model")
     assert sorted(folder.rglob("*")) == before
 
 

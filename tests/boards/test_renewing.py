@@ -83,7 +83,7 @@ def test_the_module_gets_the_operators_of_both(call, board, has):
 def test_a_module_that_has_them_stays(call, board, has):
     has(MODULE, ["aten::add.out", "aten::mul.out"])
     status, out, _ = call("deploy", MUL, "--port", board.port)
-    assert status == 0 and "is installed" not in out and "renewed" not in out
+    assert status == 0 and "is installed" not in out and "is replaced" not in out
     assert on_board(board, MODULE) == checksum(OLD)
 
 
@@ -102,7 +102,7 @@ def test_a_module_without_a_feature_is_renewed(call, board, has):
 def test_a_module_with_the_features_stays(call, board, has, left_out):
     has(MODULE, DOUBLES, left_out=left_out)
     status, out, _ = call("deploy", DOUBLE, "--port", board.port)
-    assert status == 0 and "is installed" not in out and "renewed" not in out
+    assert status == 0 and "is installed" not in out and "is replaced" not in out
     assert on_board(board, MODULE) == checksum(OLD)
 
 

@@ -15,7 +15,7 @@ from support.wire import BOARD, Board
 
 pytestmark = pytest.mark.thorough
 
-FAILURES = ["a pool that is too small", "the same, in a pool that is not", "a damaged program"]
+FAILURES = ["a pool that is too small", "a pool that is large enough", "a damaged program"]
 SMALL_BOARD = "netduinoplus2"
 
 

@@ -356,7 +356,7 @@ def test_compile_rejects(call, tmp_path):
     model = tmp_path / "model.pte"
     model.write_bytes(FIXTURES["delegate_inline"].pte)
     assert_usage(call("compile", model, "--output", model), "are the same file")
-    assert_usage(call("compile", model, "--board", ALL_ON, "--core", "cortex-m3"), "not both")
+    assert_usage(call("compile", model, "--board", ALL_ON, "--core", "cortex-m3"), "only one of")
     assert_usage(call("compile", model, "--int8-io", "--keep-plan"), "leave out --keep-plan")
     assert_error(call("compile", model), "NotSupported",
                  "a method with delegates cannot be compiled; export it without delegates, or run")

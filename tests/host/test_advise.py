@@ -29,7 +29,7 @@ def found(call, path):
     ("deep_autoencoder", "constants are copied to RAM in each run", [*range(0, 40, 4)], 640 * 128 * 4),
     ("deep_autoencoder", "weights are float32", [*range(1, 40, 4)], 1_056_768 * 3 // 4),
     ("lstm", "a recurrent layer was exported as 3 steps", [21, 34, 47], 0),
-    ("int8_ds_cnn", "tensors are copied as they are", [2, 11], 8000),
+    ("int8_ds_cnn", "tensors are copied unchanged", [2, 11], 8000),
     ("int8_ds_cnn", "inputs and outputs are float", [0, 15], 490 * 4 + 12 * 4)])
 def test_files_that_cost_too_much_to_verify(call, name, what, instructions, nbytes):
     one = found(call, fixture_store.load(name).path)[what]
@@ -74,7 +74,7 @@ def test_delegates_are_named_with_a_remedy(call):
 @pytest.mark.parametrize("name", ["add_1", "int8_io_ds_cnn"])
 def test_nothing_to_advise(call, name):
     path = fixture_store.load(name).path
-    left = set(found(call, path)) - {"tensors are copied as they are"}
+    left = set(found(call, path)) - {"tensors are copied unchanged"}
     assert not left
 
 

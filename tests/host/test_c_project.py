@@ -683,8 +683,8 @@ def test_the_command_lists_kept_files(call, tmp_path):
     main.write_text("// mine\n")
     assert json.loads(call(*arguments, "--name", "two", "--json")[1])["kept"] == ["main.c"]
     out = call(*arguments, "--name", "two")[1]
-    assert (f"{main} has changes of yours and was kept: change it to what {main}.new has for this "
-            f"model, and remove {main}.new.") in out
+    assert (f"{main} has your changes and was kept: merge {main}.new, which fits this model, into it, "
+            f"and remove {main}.new.") in out
 
 
 def test_no_file_outside_of_the_folder_is_removed(tmp_path):

@@ -363,7 +363,7 @@ def test_interrupt(call, monkeypatch):
     (["compile", "m.pte", "-o"], "Option '-o' requires an argument: OUT.PTM."),
     (["compile", "m.pte", "-o", "other.pte"], "give the .ptm file one that ends in .ptm"),
     (["compile", "m.pte", "out.ptm"],
-     "out.ptm is no program: if the .ptm file gets this name, write -o"),
+     "out.ptm is no program: if the .ptm file is to have this name, write -o"),
     (["compile", "a.pte", "b.pte", "-o", "o.ptm"], "compile each separately, or give --c FOLDER"),
     (["compile", "a.pte", "--c", "p", "--name", "a", "--name", "b"],
      "--name is given 2 times for 1 model: give one for each"),

@@ -457,7 +457,7 @@ def test_each_core_can_be_named(core, call, tmp_path):
 
 def test_target_options_exclude_each_other(call):
     for two in (["--board", BOARD, "--chip", "rp2040"], ["--chip", "rp2040", "--core", "cortex-m3"]):
-        assert_usage(call("compile", path("add_1"), *two), "not both")
+        assert_usage(call("compile", path("add_1"), *two), "only one of")
 
 
 def test_drawings_of_before_and_after(call, compiled, tmp_path):

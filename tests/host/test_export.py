@@ -110,7 +110,7 @@ def test_samples_lie_behind_one_another():
 
 
 @pytest.mark.parametrize("arrays, words", [
-    ({"in0": np.ones((4, 3))}, "in0 has sizes [4, 3], samples of [1, 2] are wanted"),
+    ({"in0": np.ones((4, 3))}, "in0 has sizes [4, 3], samples of [1, 2] are expected"),
     ({"in0": np.ones((0, 2))}, "no samples given"),
     ({"in0": np.ones((4, 2)), "in1": np.ones((4, 2))}, "2 arrays given, the module takes 1 tensors"),
     ({"in0": np.array([["a", "b"]])}, "in0 is of <U1"),
@@ -812,7 +812,7 @@ def test_only_quantized_layers_can_be_kept_in_float(call, torch, network, tmp_pa
 
 def test_samples_of_other_sizes_are_rejected(call, torch, network, images):
     result = call("export", f"{network}:model", "--quantize", images)
-    assert_error(result, "InvalidArgument", "samples of [1, 784] are wanted")
+    assert_error(result, "InvalidArgument", "samples of [1, 784] are expected")
 
 
 def test_labels_go_with_samples(torch):

@@ -68,7 +68,7 @@ WRONG = {
     "none": ([], "no samples given", "a generator can be read only once"),
     "empty batches": ([ARRAY[:0]], "no samples given", ""),
     "sizes": ([ARRAY, ARRAY[:, :1]],
-              "batch 1: in0 has sizes [4, 1, 3], samples of [1, 2, 3] are wanted",
+              "batch 1: in0 has sizes [4, 1, 3], samples of [1, 2, 3] are expected",
               "sizes of the input"),
     "sizes of the first": ([ARRAY[0].T], "in0 has sizes [3, 2]", ""),
     "text": (["a"], "in0 is of <U1", ""),

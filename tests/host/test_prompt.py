@@ -81,7 +81,7 @@ def test_models_need_names_of_their_own(call):
     paths = [FIXTURES / name / "model.pte" for name in ("add_1", "add_5")]
     assert_error(call("repl", "--model", paths[0], "--model", paths[1]), "InvalidArgument",
                  "model.pte: is the name of two files", "rename one")
-    assert_usage(call("repl", "--model", paths[0], "--romfs", paths[1]), "give one of them")
+    assert_usage(call("repl", "--model", paths[0], "--romfs", paths[1]), "not both")
 
 
 def test_text_of_any_language_arrives():

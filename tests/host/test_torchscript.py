@@ -370,7 +370,7 @@ def test_the_program_has_the_shapes_of_the_example(call, script, tmp_path):
                  "a program (.pte) states the rank", "export each branch as a module of its own"],
     "DifferentDtypes": ["the branches of an if", "of dtype torch.bool and torch.float32"],
     "While": ["a loop whose number of rounds its values decide", "while x.sum() < 10.0"],
-    "Print": ["a print in line", "take it out"],
+    "Print": ["a print in line", "remove it"],
 }.items())
 def test_calls_that_a_program_cannot_contain(call, script, tmp_path, name, words):
     result = call("export", script(name), "--shape", "4", "-o", tmp_path / "o.pte")

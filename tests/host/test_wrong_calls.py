@@ -262,7 +262,7 @@ def has_json(arguments):
 
 def check_message(status, error, subjects):
     """Check for one message, with a subject and a remedy."""
-    assert "Traceback" not in error and "fault of picotorch" not in error
+    assert "Traceback" not in error and "bug in picotorch" not in error
     last = error.strip().splitlines()[-1]
     assert any(subject in last for subject in subjects), error
     if status == 2:

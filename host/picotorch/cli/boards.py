@@ -47,14 +47,14 @@ def repl(board: str, listen: str | None, romfs: Path | None, models: tuple[Path,
 
     if board == pico.BOARD:
         if not listen or listen == "pty" or romfs or models:
-            raise click.UsageError(f"{board} takes --listen tcp:PORT; its ROMFS is in its firmware")
+            raise click.UsageError(f"{board} needs --listen tcp:PORT; its ROMFS is in its firmware")
         command = pico.command(*(firmware or [rp2.default_output(board, [])]),
                                port=int(listen.removeprefix("tcp:")))
         sys.exit(subprocess.run(command).returncode)
     if firmware:
-        raise click.UsageError(f"--firmware is of {pico.BOARD}")
+        raise click.UsageError(f"--firmware is for {pico.BOARD}")
     if romfs and models:
-        raise click.UsageError("--romfs and --model: give one of them")
+        raise click.UsageError("give --romfs or --model, not both")
     with running.named_errors(board, f"make repl BOARD={board} in picotorch's repository"):
         start = load_board(board)
         if not start.full_firmware:

@@ -135,7 +135,7 @@ def _check_options(models: tuple[Path, ...], board: str | None, chip: Chip | Non
         raise click.UsageError("Give --output or --c, not both.")
     if len(models) > 1 and not folder:
         if len(models) == 2 and models[1].suffix == ".ptm" and not output:
-            raise click.UsageError(f"{models[1]} is no program: if the .ptm file gets this name, "
+            raise click.UsageError(f"{models[1]} is no program: if the .ptm file is to have this name, "
                                    f"write -o {models[1]}.")
         raise click.UsageError(f"A .ptm file has one model, and {', '.join(map(str, models))} are "
                                "given: compile each separately, or give --c FOLDER for a C project.")
@@ -150,7 +150,7 @@ def _check_options(models: tuple[Path, ...], board: str | None, chip: Chip | Non
         raise click.UsageError(f"--name is given {len(names)} times for {len(models)} "
                                f"model{'s' if len(models) > 1 else ''}: give one for each.")
     if sum(map(bool, (board, chip, core))) > 1:
-        raise click.UsageError("Give one of --board, --chip and --core, not both.")
+        raise click.UsageError("Give only one of --board, --chip and --core.")
     if int8_io and keep_plan:
         raise click.UsageError("--int8-io changes the memory plan: leave out --keep-plan.")
     for model in models:

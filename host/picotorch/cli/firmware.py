@@ -70,7 +70,7 @@ def firmware(first: tuple[Path, ...], models: tuple[Path, ...], board: str, froz
     if frozen and not is_port:
         raise click.UsageError(f"--frozen-model is not for {board}: " + (
             "models of --models are in its flash, as /rom/NAME" if is_rp2 else
-            "it takes a model with each run"))
+            "it receives a model with each run"))
     if not paths and not is_port and not is_rp2:
         raise click.UsageError("Give --models; make firmware builds with the kernels of all operators.")
     if optimize.left_out and not paths:

@@ -44,5 +44,5 @@ def library(models: tuple[Path, ...], folder: Path, platform: str, as_json: bool
     show.report(WrittenFile(folder), as_json, lambda found: show.wrote(folder))
     if not as_json:
         for path in kept:
-            show.line(f"{folder}/{path} has changes of yours and was kept: change it to what "
-                      f"{path}.new has")
+            show.line(f"{folder}/{path} has your changes and was kept: merge {path}.new into it, and "
+                      "remove that file")

@@ -216,7 +216,7 @@ def _call(arguments: Sequence[str], as_json: bool) -> Any:
                               remedy="close other programs"), as_json)
     except Exception as error:
         return _print_error(fail(INTERNAL, f"{type(error).__name__}: {error}",
-                              remedy="this is a fault of picotorch: please report it"), as_json)
+                              remedy="this is a bug in picotorch: please report it"), as_json)
 
 
 @contextlib.contextmanager

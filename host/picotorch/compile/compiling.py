@@ -305,7 +305,7 @@ def _check(program: bytes, ptm: bytes, name: str, data: list[bytes],
         same_bits(one, other) for one, other in zip(before, after, strict=True))
     if not same:
         raise fail(INTERNAL, "the .ptm file gives other outputs than the program", method,
-                   remedy="this is a fault of picotorch: please report it with the model")
+                   remedy="this is a bug in picotorch: please report it with the model")
 
 
 def default_output(model: Path) -> Path:

@@ -116,8 +116,8 @@ def show_text(found: Compiled) -> None:
         _show_fit(found.target, found.fit)
     for path in found.kept or ():
         path = f"{found.output}/{path}"
-        show.line(f"{path} has changes of yours and was kept: change it to what {path}.new has for "
-                  f"{'these models' if several else 'this model'}, and remove {path}.new.")
+        show.line(f"{path} has your changes and was kept: merge {path}.new, which fits "
+                  f"{'these models' if several else 'this model'}, into it, and remove {path}.new.")
 
 
 def _show_fit(target: str, fit: Fit) -> None:

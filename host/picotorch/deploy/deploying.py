@@ -98,7 +98,7 @@ def _deploy(link: Link, files: dict[str, bytes], path: Path, folder: str | None,
     if in_place and needed:  # 0 needs no heap
         needed -= len(main)
     if needed > free:
-        remedy = ("take a smaller model, or a board with more memory" if to_romfs
+        remedy = ("use a smaller model, or a board with more memory" if to_romfs
                   else "deploy it with --romfs, where it is used in place")
         raise fail(MEMORY_ALLOCATION_FAILED, f"{found.machine} has too little for this model", "heap",
                    requested=needed, available=free, remedy=remedy)
@@ -169,7 +169,7 @@ def _into_romfs(link: Link, files: dict[str, bytes], folder: str | None, tell: T
     if len(image) > size:
         raise fail(MEMORY_ALLOCATION_FAILED, "", "ROMFS", requested=len(image), available=size,
                    remedy="with its other files there is too little room: remove some (mpremote romfs)"
-                   if others else "take a smaller model")
+                   if others else "use a smaller model")
     _write_rom(link, image, size, block, tell)
     return ["/rom/" + path for path in paths], in_place
 

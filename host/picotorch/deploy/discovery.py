@@ -117,7 +117,7 @@ def _state(found: installing.Installed, facts: dict[str, Any],
     if unsupported is not None:
         return f"no picotorch: {unsupported} is not supported yet", False
     return ("no picotorch: deploy copies a native module" if fits
-            else "no picotorch: needs a firmware with it"), fits
+            else "no picotorch: flash a firmware with it"), fits
 
 
 def show_text(found: Attached) -> None:

@@ -152,7 +152,7 @@ def flash(firmware: Path, board: str, port: str | None, tool: str | None, dry_ru
         _check_file(firmware, board, _entries()[board])
         return _flash(firmware, board, port, tool, dry_run, timeout)
     if board not in (*rp2.BOARDS, *ports.boards()):
-        raise fail(NOT_SUPPORTED, "its firmware takes no model", board,
+        raise fail(NOT_SUPPORTED, "its firmware cannot contain a model", board,
                    remedy="flash a firmware, and picotorch deploy the model")
     data = read_program(firmware)
     programs = {str(firmware): open_program(data)}
@@ -255,7 +255,7 @@ def _choose(firmware: Path, board: str, entry: dict[str, Any], dry_run: bool) ->
     if installed:
         return installed[0]
     if not tools:
-        raise fail(NOT_SUPPORTED, f"no way takes {firmware.suffix} files", board,
+        raise fail(NOT_SUPPORTED, f"{firmware.suffix} files cannot be flashed", board,
                    remedy=_flashers(board, entry))
     if dry_run:
         return tools[0]
@@ -267,7 +267,7 @@ def _flashers(board: str, entry: dict[str, Any]) -> str:
     drive = [".uf2 by its drive"] if "drive" in entry else []
     tools = [f"{'/'.join(tool.suffixes)} by {tool.name}" for tool in _TOOLS.values()
              if entry.get(tool.key)]
-    return f"{board} takes " + ", ".join(drive + tools)
+    return f"{board} accepts " + ", ".join(drive + tools)
 
 
 # ---- by drive
@@ -290,7 +290,7 @@ def _by_drive(firmware: Path, board: str, entry: dict[str, Any], port: str | Non
     target = drive.path / firmware.name
     _copy(firmware, target, board)
     if not _wait_for(lambda: not _is_there(target)):
-        raise fail(ACCESS_FAILED, "its drive is still there: it did not get all of the file", board,
+        raise fail(ACCESS_FAILED, "its drive is still there: the copy is incomplete", board,
                    remedy="unplug it and try again")
     return ["cp", quoting.operand(firmware), str(drive.path)]
 
@@ -306,7 +306,7 @@ def _copy(firmware: Path, target: Path, board: str) -> None:
             except OSError:
                 pass
     except OSError as error:
-        raise fail(ACCESS_FAILED, f"the drive broke off: {error.strerror or error}", board,
+        raise fail(ACCESS_FAILED, f"the copy to the drive failed: {error.strerror or error}", board,
                    remedy="unplug it and try again") from None
 
 

@@ -117,7 +117,7 @@ def _steps(run: _Run) -> Iterator[tuple[str, Callable[[], _Outcome]]]:
     for name in MODELS:
         yield f"model {name}", functools.partial(_named_model, run, name)
     yield "a pool that is too small", lambda: _small_pool(run)
-    yield "the same, in a pool that is not", lambda: _model(run, *_no_kernels())
+    yield "a pool that is large enough", lambda: _model(run, *_no_kernels())
     yield "a damaged program", lambda: _damaged(run)
 
 
@@ -162,7 +162,7 @@ def _model(run: _Run, request: Request, reference: parity.Reference) -> _Outcome
     if not parity.agree(run_anywhere(request, HOST), result, reference):
         return _Outcome(False, "the board and the twin DO NOT AGREE")
     if result.heap_bytes_allocated:
-        return _Outcome(False, f"{result.heap_bytes_allocated} bytes of heap were taken")
+        return _Outcome(False, f"{result.heap_bytes_allocated} bytes of heap were allocated")
     found = result.connected
     assert found is not None  # session.run has set it
     figures = Figures(found.milliseconds, found.cycles, found.heap_free, result.stack, found.model_at)

@@ -231,7 +231,7 @@ def _shared(trial: Trial, site: Site, what: str, layers: tuple[str, ...]) -> Cau
                              f"{value.abs().max():.3g}, and is itself up to "
                              f"{trial.floats[site.value].abs().max():.3g}", layers)
     lowest, highest, _ = site.limits
-    return Cause(f"calibration took {what} from {lowest:.3g} to {highest:.3g}, and it is up to "
+    return Cause(f"calibration gave {what} the range {lowest:.3g} to {highest:.3g}, and it is up to "
                  f"{trial.floats[site.value].abs().max():.3g}",
                  (), "calibrate with samples like its later inputs")
 

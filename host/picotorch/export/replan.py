@@ -144,7 +144,7 @@ def _check(old: bytes, new: bytes, name: str, done: method_editor.Rewritten) -> 
             other = _dequantized(other, meta.output_quantization(i))
         if not same_bits(one, other):
             raise fail(INTERNAL, "differs from the old program's", f"output {i} of {method}",
-                       remedy="this is a fault of picotorch: please report it with the model")
+                       remedy="this is a bug in picotorch: please report it with the model")
     return "same outputs"
 
 

@@ -227,7 +227,7 @@ def _parts(array: np.ndarray, sizes: tuple[int, ...], name: str) -> np.ndarray:
         return array.reshape(-1, *sizes)
     if array.shape == sizes[1:] and sizes[0] == 1:
         return array.reshape(1, *sizes)
-    raise Unfit(f"{name} has sizes {list(array.shape)}, samples of {list(sizes)} are wanted")
+    raise Unfit(f"{name} has sizes {list(array.shape)}, samples of {list(sizes)} are expected")
 
 
 def _converted(part: np.ndarray, name: str, example: Any) -> np.ndarray:

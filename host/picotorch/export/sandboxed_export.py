@@ -185,7 +185,7 @@ def main() -> None:
     except Error as error:
         say(error=error.code, message=error.message)
     except Exception as error:
-        say(error=INTERNAL, message=f"{type(error).__name__}: {error}; this is a fault of picotorch: "
+        say(error=INTERNAL, message=f"{type(error).__name__}: {error}; this is a bug in picotorch: "
             "please report it")
 
 

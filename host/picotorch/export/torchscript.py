@@ -219,7 +219,7 @@ def _explained(error: Exception, module: "ScriptModule", converter: ModuleType, 
         return _different_branches(text, branches, name)
     if _nodes(graph, "prim::Print"):
         return fail(NOT_SUPPORTED, "a print" + _location(_nodes(graph, "prim::Print")), name,
-                    remedy="take it out: programs have no text")
+                    remedy="remove it: programs have no text")
     if _nodes(graph, "prim::Loop") and "Loop" in text:
         return fail(NOT_SUPPORTED, "a loop whose number of rounds its values decide"
                     + _location(_nodes(graph, "prim::Loop")), name,
@@ -230,7 +230,7 @@ def _explained(error: Exception, module: "ScriptModule", converter: ModuleType, 
     unsupported = _unsupported(module, converter, inputs)
     if unsupported:
         return fail(NOT_SUPPORTED, "cannot be converted: " + ", ".join(unsupported), name,
-                    remedy="write the module without, or export it with torch.export.export")
+                    remedy="write the module without it, or export it with torch.export.export")
     return fail(NOT_SUPPORTED, f"cannot be converted: {_reason(text) or type(error).__name__}", name,
                 remedy="write the module with other operators, or export it with torch.export.export")
 

@@ -125,7 +125,7 @@ def build(board: str, programs: dict[str, Program], models: list[tuple[str, byte
     end = max((address + len(data) for _, address, data in laid_out), default=start)
     if end > region.end:
         remedy = (_in_firmware(board) if programs or not selective.has_sources() else
-                  "name the models with --models: their kernels only are taken")
+                  "name the models with --models: only their kernels are included")
         raise fail(MEMORY_ALLOCATION_FAILED, "too large for the free flash", board,
                    requested=end - region.start, available=region.end - region.start, remedy=remedy)
     module_path = output / region.arch / native_module.MODULE

@@ -195,7 +195,7 @@ def pack(board: str, firmware: bytes, files: dict[str, bytes]) -> bytes:
     parts = layout(board)
     image = romfs.build(files)
     _check_fits("the firmware", len(firmware), parts.firmware, board,
-                "name the models with --models: it gets their kernels only")
+                "name the models with --models: it then includes only their kernels")
     _check_fits("the ROMFS of the models", len(image), parts.romfs, board,
                 "put fewer into one firmware, or copy them to the file system")
     contents = {FLASH: firmware, FLASH + parts.firmware: image}

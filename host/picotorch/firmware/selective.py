@@ -206,7 +206,7 @@ def set_up(step: list[str], folder: Path | None, subject: str, what: str = "firm
     if done.returncode and too_large:
         raise fail(MEMORY_ALLOCATION_FAILED, f"the {what} does not fit: it needs "
                    f"{int(too_large[2])}B more than memory '{too_large[1].decode()}' has", subject,
-                   remedy="take fewer models")
+                   remedy="include fewer models")
     if done.returncode:
         raise fail(INTERNAL, f"the {what} was not built", subject,
                    remedy="the lines above show where it stopped")

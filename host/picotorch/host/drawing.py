@@ -33,7 +33,7 @@ def check_png() -> None:
                            f'<text y="15" font-family="{FONTS}">{text}</text></svg>')
                    for text in ("", "word"))
     if blank == word:  # resvg leaves out text for which it has no font
-        raise fail(NOT_FOUND, "none of the fonts is installed that drawings use", "drawing",
+        raise fail(NOT_FOUND, "none of the fonts of drawings is installed", "drawing",
                    remedy=f"install one of {FONTS}, or give a name that ends in .svg")
 
 

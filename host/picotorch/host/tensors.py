@@ -122,7 +122,7 @@ def as_torch(array: np.ndarray, scalar_type: int) -> Any:
     try:
         import torch
     except ImportError:
-        raise fail(NOT_FOUND, "is not installed", "torch", remedy="install it or take arrays") from None
+        raise fail(NOT_FOUND, "is not installed", "torch", remedy="install it or use arrays") from None
     flat = torch.from_numpy(np.array(array, order="C").reshape(-1).view("uint8"))
     return flat.view(getattr(torch, torch_name(scalar_type))).reshape(array.shape)
 

@@ -344,7 +344,7 @@ def _idle_copies(method: _Method) -> Iterator[Advice]:
             if source.dim_order() == target.dim_order() and source.dtype == target.dtype:
                 found.append(one)
     if found:
-        yield _advice("tensors are copied as they are", found,
+        yield _advice("tensors are copied unchanged", found,
                       max(method.nbytes(one.outputs[0]) for one in found),
                       "remove the dropout, contiguous() or clone() from the module that is exported")
 

@@ -458,7 +458,7 @@ def _layers(model: Model, name: str) -> Markup:
             _number(max((layer.ram for layer in model.layers), default=0)),
             _number(sum(layer.flash for layer in model.layers)), *[_Cell("")] * (has_sqnr + has_advice)]
     note = f"The {model.unit} are " + (
-        f"of {model.counted_on}." if model.counted_on
+        f"counted on {model.counted_on}." if model.counted_on
         else f"estimated from the sizes of the tensors, for {model.core}: {model.message}.")
     return markup(tag("h3", "Layers"), tag("p", note, class_="note"),
                   _table(columns, rows, sortable=True, keys=[layer.index for layer in model.layers],

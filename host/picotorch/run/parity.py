@@ -106,7 +106,7 @@ def make_request(requested: RunRequest, expected: Path | None = None,
         if expected is None and inputs is None and beside.is_file():
             expected = beside
     elif expected is not None:
-        raise fail(INVALID_ARGUMENT, "are for given inputs, and the inputs are random",
+        raise fail(INVALID_ARGUMENT, "belong to certain inputs, and the inputs are random",
                    f"expected outputs {expected}", remedy="give --inputs")
     else:
         values = random_inputs(meta, seed, sizes)

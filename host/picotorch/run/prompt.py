@@ -174,5 +174,5 @@ def serve(board: Board, listen: str, image: Path | None = None) -> int:
     with listening(board, listen, image) as (port, process):
         show.line(f"{board.name} listens. Type in another terminal:")
         show.line(f"  mpremote connect {port}")
-        show.line("_board.exit(0) there ends it, and ctrl-C here.")
+        show.line("To end it: _board.exit(0) there, or ctrl-C here.")
         return process.wait()

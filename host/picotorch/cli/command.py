@@ -1,6 +1,6 @@
-"""Define commands that reject calls that click accepts, and parameter types for files and names.
+"""Define commands that reject some calls that click accepts, and types for files and names.
 
-They reject a repeated option, an empty value, and an output that is an input.
+The commands reject a repeated option, an empty value, and an output that is an input.
 """
 
 import collections
@@ -94,7 +94,7 @@ class Choice(_Choice):
 
 
 class Command(click.Command):
-    """A command that rejects calls that click accepts."""
+    """A command that rejects some calls that click accepts."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not ctx.resilient_parsing:

@@ -94,8 +94,9 @@ class _Model(InputFile):
               help="Quantize to int8 by these samples: arrays in0, in1 ... of (samples, *sizes), in a "
               "file or in the .npz files of a folder.")
 @click.option("--observer", metavar="[min-max|percentile[:PERCENT]|mse]",
-              help="With --quantize: choose the ranges of values from all samples, without rare ones "
-              f"(percentile:99.5), or by the least squared error.  [default: {observer_names.DEFAULT}]")
+              help="With --quantize: choose the range of each value: of all samples (min-max), without "
+              "the rare ones (percentile:99.5), or with the least squared error (mse).  "
+              f"[default: {observer_names.DEFAULT}]")
 @click.option("--core", type=options.Core(), metavar="CORE",
               help="With --quantize: for this core, cortex-m0plus, m3, m4, m7, m33 or m55.  "
               "[default: cortex-m4]")

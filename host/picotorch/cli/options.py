@@ -28,7 +28,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])  # the function of a 
 
 
 class Quantity(ParamType):
-    """Accept a number with a unit, in the notation of a function of quantities."""
+    """Accept a number with a unit, as a function of host/quantities.py parses it."""
 
     def __init__(self, name: str, parse: Callable[[str], float]) -> None:
         self.name = name

@@ -153,7 +153,7 @@ class _Compiling:
         if not job.keep_plan:
             with steps.step("Planning memory"):
                 program, notes = _plan(model, name, job.int8_io)
-        with steps.step("Loading, and storing what loading made"):
+        with steps.step("Loading, and storing the loaded records"):
             ptm = compile_ptm(program, data, None if pack == "none" else self.core)
         min_temp, packed = self._has_min_temp(model, ptm, name, steps), None
         if pack == "paying" and ptm.parts.packed:
@@ -185,7 +185,7 @@ class _Compiling:
         if self.has_room:
             needs = [need for one in self.models for need in _preferred(one.methods, one.min_temp)]
             return not self.has_room([*needs, *_preferred(methods, False)])
-        with steps.step("Measuring with the temp memory that kernels use, and with more"):
+        with steps.step("Measuring with the default temp memory, and with more"):
             return not _gains_by_temp(ptm, name, self.core, methods)
 
     def _max_bytes(self, others: int, ptm: Ptm) -> int | None:

@@ -23,8 +23,8 @@ class ConnectedMemory(Report):
 
     memories: heap for the memories of the method. files: the model and its data. installs: "heap" and
     "small" of the native module that deploy would install, None if the board has picotorch. heap_free,
-    files_free, romfs: available bytes. model_at: where the board stores the model. in_place: there it
-    needs no heap. fits_...: True if the method fits with the model there, None if unknown.
+    files_free, romfs: available bytes. model_at: where the board stores the model. in_place: the model
+    needs no heap there. fits_...: True if the method fits with the model there, None if unknown.
     """
 
     port: str

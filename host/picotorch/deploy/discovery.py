@@ -22,7 +22,7 @@ _TIMEOUT = 1.0  # seconds for an answer: a silent board must not delay the list
 class PortDevice(Report):
     """The device at a serial port.
 
-    machine: the board's name in its firmware, None if it was not asked. has: picotorch on it in words.
+    machine: the board's name in its firmware, None if it was not asked. has: its picotorch, in words.
     """
 
     port: str

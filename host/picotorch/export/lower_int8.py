@@ -104,8 +104,8 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
     layers that stay in float, each the path of a module, with all in it, or the name of a value, as the
     report has them. observer: see observers. each(samples) yields the samples, and reports progress.
 
-    The twin may refuse the result, if it refuses an operator in float too. Raises InvalidArgument for a
-    name of no layer.
+    The twin may reject the result, if it rejects an operator in float too. Raises InvalidArgument for a
+    name that no layer has.
     """
     exported = _functional(exported)
     if fuse_rnn:
@@ -188,7 +188,7 @@ def _lower(graph: torch.fx.GraphModule, each: Each, samples: list[tuple[Any, ...
 
 
 def _traced_to(graph: torch.fx.GraphModule, arguments: tuple[Any, ...]) -> torch.export.ExportedProgram:
-    """Export a graph, and let the names in it be the ones that later graphs trace their nodes to.
+    """Export a graph, and make its names the ones to which later graphs trace their nodes.
 
     The names in the exported program differ: torch.export derives them from the operators, and some
     operators are no longer the ones of the float graph.

@@ -142,7 +142,7 @@ def _alone(function: Callable[..., Any]) -> Callable[..., Any]:
 def _without_devices(function: Callable[..., Any]) -> Callable[..., None]:
     """Wrap a constructor so that it raises NotSupported for a FIFO, a device or a socket.
 
-    To open one may take forever.
+    Opening one may never end.
     """
 
     @functools.wraps(function)

@@ -87,7 +87,7 @@ def check_input(path: Path | str) -> None:
     which may never end or never begin.
     """
     with _named(path):
-        _check_kind(path, "copy what it gives into a file first")
+        _check_kind(path, "copy its content into a file first")
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ def show_text(size: Size) -> None:
         *[[f"planned buffer {i}", count] for i, count in enumerate(need.planned)],
         ["temp memory, minimum", need.min_temp],
         *([["  default", need.temp]] if need.temp > need.min_temp else []),
-        *([["inputs, outputs outside", need.unplanned]] if need.unplanned else []),
+        *([["unplanned inputs and outputs", need.unplanned]] if need.unplanned else []),
         ["program (flash)", need.program_bytes],
         ["  constants in it", need.constant_bytes],
         *[[f"  delegate {i}, {delegate.backend}", delegate.nbytes]

@@ -18,7 +18,7 @@ Content: TypeAlias = "Markup | str | int | None | Iterable[Content]"
 
 
 def markup(*contents: Content) -> Markup:
-    """Return contents as one Markup: text is escaped, None is nothing, the items of a list follow."""
+    """Return contents as one Markup: text is escaped, None is empty, a list is its joined items."""
     return Markup("".join(map(_markup, contents)))
 
 

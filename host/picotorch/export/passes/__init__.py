@@ -1,1 +1,1 @@
-"""Pass over the graph of an export: a module each."""
+"""Transform the graph of an export: one module for each pass."""

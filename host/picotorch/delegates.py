@@ -144,7 +144,7 @@ class BackendInitContext(_Context):
         return self._named_data
 
     def ask_temp(self, size):
-        """Request `size` bytes of temp memory for execute, in init.
+        """Request, in init, `size` bytes of temp memory for execute.
 
         If there is less, load fails instead of execute. Raises InvalidArgument.
         """

@@ -231,7 +231,7 @@ class Method:
     def set_output_data_ptr(self, buffer, index):
         """Use a buffer as the memory of output `index`, which the program leaves unplanned.
 
-        It needs the bytes of output_tensor_meta(index).nbytes(): the largest sizes of the output.
+        It needs MethodMeta.output_tensor_meta(index).nbytes() bytes, for the output's largest sizes.
         """
         self.library.set_output(buffer, index)
 

@@ -13,7 +13,7 @@ _OUTPUTS = _picotorch.OUTPUTS
 
 
 class MethodMeta:
-    """Made by Program.method_meta(name). An index out of range, from 0, raises InvalidArgument."""
+    """Made by Program.method_meta. Indexes count from 0; one out of range raises InvalidArgument."""
 
     def __init__(self, program, plan):
         self.program = program
@@ -62,7 +62,7 @@ class MethodMeta:
         return self._tensor(_OUTPUTS, index)
 
     def output_value(self, index):
-        """Return the index of an output among the method's values; of the input that it aliases."""
+        """Return the index of an output among the method's values; an input's if it aliases that."""
         return self._library.item(self.plan, _OUTPUTS, index)[0]
 
     def unplanned_attributes(self):

@@ -33,7 +33,7 @@ class EventTracer:
     `buffer`: nbytes(meta) bytes for the events: first the event of the loop, then one for each
     instruction, in the order of the program.
 
-    Raises InvalidType for a buffer of anything but bytes, InvalidArgument for an unwritable one.
+    Raises InvalidArgument for a read-only or unaligned buffer, InvalidType if it is not one of bytes.
     """
 
     def __init__(self, buffer):

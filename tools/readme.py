@@ -65,9 +65,9 @@ def figures() -> str:
         "ExecuTorch's, and known to the byte before flashing |",
         f"| [flash](docs/performance.md#models) of core and kernels | {between(flash)} times "
         "ExecuTorch's, loader and verification included |",
-        f"| [malformed files](docs/reliability.md) | {files} tried, {crashed} crashed, {hung} hung; of "
-        f"{ours['refused']} that picotorch refuses, {theirs['crashed']} crash ExecuTorch's runtime "
-        "with its strict verification |",
+        f"| [malformed files](docs/reliability.md) | {files} tried, {crashed} crashed, {hung} hung. "
+        f"ExecuTorch's runtime with its strict verification crashes on {theirs['crashed']} of a sample "
+        f"of {ours['refused']}, which picotorch rejects |",
     ])
 
 

@@ -43,6 +43,9 @@ _PARTS = (
     _ATEN.tensor_split.sections, _ATEN.roll.default, _ATEN.expand.default, _ATEN.expand_as.default,
     _ATEN.stft.default, _ATEN.stft.center)
 
+# Operators whose int8 results are contiguous
+_EXTREMES = (_ATEN.minimum.default, _ATEN.maximum.default)
+
 # Operators on several tensors of one dim order
 _JOINTS = (
     _ATEN.add.Tensor, _ATEN.add_.Tensor, _ATEN.sub.Tensor, _ATEN.mul.Tensor, _ATEN.mul_.Tensor,
@@ -318,9 +321,12 @@ def _is_copied(node: torch.fx.Node) -> bool:
 
 
 def _contiguous(value: Any) -> Any:
+    """Return a copy with the strides of a contiguous tensor, in dims of size 1 also."""
     if isinstance(value, list | tuple):
         return type(value)(map(_contiguous, value))
-    return value.contiguous() if isinstance(value, torch.Tensor) else value
+    if not isinstance(value, torch.Tensor):
+        return value
+    return value.clone(memory_format=torch.contiguous_format)
 
 
 class _Copies(torch.fx.Interpreter):  # type: ignore[misc]
@@ -332,6 +338,8 @@ class _Copies(torch.fx.Interpreter):  # type: ignore[misc]
             node.target = _ATEN.reshape.default  # PyTorch does not copy what it permutes
         if node.target in _IMAGE_OPERATORS:
             self._copy(node, node.args[0], torch.channels_last)
+            if node.target is _ATEN.conv2d.default:
+                self._define_dim_order(node)
         elif (node.target in _CONTIGUOUS_OPERATORS or str(node.target) == ROI_ALIGN
               or node.target in _VIEWS):
             for source in node.all_input_nodes:
@@ -344,7 +352,9 @@ class _Copies(torch.fx.Interpreter):  # type: ignore[misc]
         result = super().run_node(node)
         if node.target in _IMAGE_OPERATORS and isinstance(result, torch.Tensor) and result.shape[1] > 1:
             return result.contiguous(memory_format=torch.channels_last)  # as all int8 kernels return it
-        return _contiguous(result) if _is_copied(node) else result
+        if _is_copied(node) or node.target in _VIEWS or node.target in _EXTREMES:
+            return _contiguous(result)
+        return result
 
     def _match_ranks(self, node: torch.fx.Node) -> None:
         """Give a state of (1, batch, features) and features of (batch, features) the same sizes.
@@ -364,6 +374,25 @@ class _Copies(torch.fx.Interpreter):  # type: ignore[misc]
             view.meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
             self.env[view] = value.reshape(like.shape)
             node.replace_input_with(small, view)
+
+    def _define_dim_order(self, node: torch.fx.Node) -> None:
+        """Enlarge a kernel of 1x1 over one contiguous channel by rows of zeros to 3x1.
+
+        The strides of such an input and such a weight are those of either dim order. PyTorch then
+        returns a contiguous output, for which the quantizer has no int8 convolution.
+        """
+        x, weight = (self.env[source] for source in node.args[:2])
+        if (weight.shape[0] == 1 or weight.shape[1:] != (1, 1, 1) or x.dim_order()[1] != 1
+                or node.args[1].op != "get_attr"):
+            return
+        taller = torch.zeros(weight.shape[0], 1, 3, 1)
+        taller[:, :, 1] = weight.detach()[:, :, 0]
+        made = new_constant(self.module, node, f"_taller_weight_of_{node.name}",
+                            taller.to(memory_format=torch.channels_last))
+        self.env[made] = made.meta["val"]
+        padding = node.args[4] if len(node.args) > 4 else [0, 0]
+        args = [*node.args, *(None, [1, 1], None)[len(node.args) - 2:]]  # up to bias, stride, padding
+        node.args = (node.args[0], made, *args[2:4], [padding[0] + 1, padding[-1]], *args[5:])
 
     def _is_image(self, node: torch.fx.Node) -> bool:
         value = self.env[node]

@@ -75,7 +75,11 @@ _COMPOSITES = (
     _ATEN.gru_cell.default, _ATEN.lstm_cell.default, _ATEN.rnn_tanh_cell.default,
     _ATEN.rnn_relu_cell.default, _ATEN.gru.input, _ATEN.lstm.input, _ATEN.rnn_tanh.input,
     _ATEN.rnn_relu.input, _ATEN.scaled_dot_product_attention.default, _ATEN.channel_shuffle.default,
-    _ATEN.einsum.default)
+    _ATEN.einsum.default, _ATEN.glu.default, _ATEN.narrow.default, _ATEN.tensor_split.sections,
+    _ATEN.tensor_split.indices, _ATEN.hsplit.int, _ATEN.vsplit.int, _ATEN.broadcast_to.default,
+    _ATEN.expand_as.default, _ATEN.view_as.default, _ATEN.reshape_as.default, _ATEN.movedim.int,
+    _ATEN.movedim.intlist, _ATEN.swapaxes.default, _ATEN.swapdims.default, _ATEN.mT.default,
+    _ATEN.numpy_T.default)
 
 # Operators that the quantizer supports under another name
 _SAFE = {_ATEN.unsafe_split.Tensor: _ATEN.split.Tensor, _ATEN.unsafe_chunk.default: _ATEN.chunk.default,
@@ -92,6 +96,7 @@ _MAX_REFUSED = 64  # nodes; each costs a quantization
 
 _DROPOUTS = (_ATEN.dropout.default, _ATEN.dropout_.default, _ATEN.feature_dropout.default,
              _ATEN.alpha_dropout.default)
+_ALIASES = (_ATEN.detach.default, _ATEN.alias.default, _ATEN.positive.default)  # of their input
 
 
 def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[Any, ...]], core: str,
@@ -125,12 +130,12 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
     if graph_edits.takes_images(graph):
         graph = graph_edits.in_channels_last(graph)
         samples = [tuple(map(graph_edits.in_channels_last, arguments)) for arguments in samples]
-    _drop_dropouts(graph)
     _multiply_by_reciprocals(graph)
     _subtract_from_constants(graph)
     _take_extremes(graph)
     linalg_errors.into_operators(graph)
     _take_apart(graph)
+    _drop_copies(graph)
     graph_edits.place_copies(graph, samples[0])
     graph = torch.export.export(graph, samples[0], strict=False).module(check_guards=False)
     graph_edits.fold_constants(graph)
@@ -234,9 +239,10 @@ def _changes_shared(node: torch.fx.Node) -> bool:
     return any(len(value.users) > 1 or value.op == "placeholder" for value in aliases.changed_by(node))
 
 
-def _drop_dropouts(graph: torch.fx.GraphModule) -> None:
+def _drop_copies(graph: torch.fx.GraphModule) -> None:
+    """Remove operators that return their input."""
     for node in list(graph.graph.nodes):
-        if node.target in _DROPOUTS and not node.args[2]:
+        if node.target in _ALIASES or node.target in _DROPOUTS and not node.args[2]:
             node.replace_all_uses_with(node.args[0])
             graph.graph.erase_node(node)
     graph.recompile()

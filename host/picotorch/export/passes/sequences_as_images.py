@@ -6,6 +6,7 @@ images have int8 kernels and compute the same numbers.
 Importing it imports torch.
 """
 
+import operator
 from typing import Any
 
 import torch
@@ -34,9 +35,18 @@ ELEMENTWISE = (
     _ATEN.mul.Tensor, _ATEN.mul_.Tensor, _ATEN.div.Tensor)
 
 
-def as_images(graph: torch.fx.GraphModule) -> None:
-    """Replace the operators over sequences; elementwise operators between them work on images, too.
+# Operators that move elements along a dim: the position of the dim among the arguments
+_MOVES = {
+    _ATEN.cat.default: 1, _ATEN.slice.Tensor: 1, _ATEN.narrow.default: 1, _ATEN.split.Tensor: 2,
+    _ATEN.split_with_sizes.default: 2, _ATEN.chunk.default: 2}
+_PADS = (_ATEN.pad.default, _ATEN.constant_pad_nd.default)
+_IMAGE_DIM = {0: 0, 1: 1, 2: 3, -1: -1, -2: 1, -3: 0}  # of a sequence's dim
 
+
+def as_images(graph: torch.fx.GraphModule) -> None:
+    """Replace the operators over sequences.
+
+    Between them, elementwise operators and operators that pad, split or join work on images, too.
     Results with other users are views of (batch, channels, length).
     """
     if not any(node.target in _OVER_IMAGES for node in graph.graph.nodes):
@@ -64,6 +74,11 @@ def _average(graph: torch.fx.Graph, node: torch.fx.Node) -> None:
         node.target, node.args, node.kwargs = _ATEN.squeeze.dim, (average, _SEQUENCE_DIMS - 1), {}
 
 
+def _is_constant_pad(node: torch.fx.Node) -> bool:
+    mode = node.args[2] if len(node.args) > 2 else node.kwargs.get("mode", "constant")
+    return node.target is _ATEN.constant_pad_nd.default or mode == "constant"
+
+
 class _Images:
     def __init__(self, graph: torch.fx.GraphModule) -> None:
         self.graph = graph
@@ -80,6 +95,13 @@ class _Images:
                 elif node.target in ELEMENTWISE and self._takes_images(node):
                     self.images[node] = self._call(
                         node, node.target, [self.images.get(one, one) for one in node.args])
+                elif node.target in _MOVES and self._are_images(node):
+                    self.images[node] = self._moved(node)
+                elif node.target in _PADS and self._are_images(node) and _is_constant_pad(node):
+                    self.images[node] = self._padded(node)
+                elif node.target is operator.getitem and node.args[0] in self.replaced:
+                    self.images[node] = self._call(
+                        node, node.target, [self.images[node.args[0]], node.args[1]])
                 else:
                     continue
                 self.replaced.add(node)
@@ -97,6 +119,27 @@ class _Images:
         tensors = node.all_input_nodes
         return all(one in self.images and one.meta["val"].shape == node.meta["val"].shape
                    for one in tensors) and not node.kwargs.get("out")
+
+    def _are_images(self, node: torch.fx.Node) -> bool:
+        """Return True if all tensors are sequences of which there are images."""
+        return all(one in self.images and one.meta["val"].dim() == _SEQUENCE_DIMS
+                   for one in node.all_input_nodes)
+
+    def _moved(self, node: torch.fx.Node) -> torch.fx.Node:
+        args, position = list(node.args), _MOVES[node.target]
+        args[0] = torch.fx.node.map_arg(args[0], self.images.__getitem__)
+        kwargs = dict(node.kwargs)
+        if position < len(args):
+            args[position] = _IMAGE_DIM[args[position]]
+        elif "dim" in kwargs:
+            kwargs["dim"] = _IMAGE_DIM[kwargs["dim"]]
+        return self._call(node, node.target, args, kwargs)
+
+    def _padded(self, node: torch.fx.Node) -> torch.fx.Node:
+        x, pads, *rest = node.args
+        length, others = list(pads[:2]), list(pads[2:])  # of the last dim first
+        return self._call(node, node.target, [
+            self.images[x], [*length, 0, 0, *others] if others else length, *rest])
 
     def _over_images(self, node: torch.fx.Node) -> torch.fx.Node:
         target, firsts = _OVER_IMAGES[node.target]
@@ -134,13 +177,14 @@ class _Images:
         call = self.graph.graph.call_function(target, tuple(args),
                                               node.kwargs if kwargs is None else kwargs)
         call.meta["nn_module_stack"] = node.meta.get("nn_module_stack", {}) if stack is None else stack
-        call.meta["val"] = node.meta["val"].unsqueeze(_HEIGHT)
+        call.meta["val"] = torch.utils._pytree.tree_map(lambda one: one.unsqueeze(_HEIGHT),
+                                                        node.meta["val"])
         return call
 
     def _replace_uses(self, sequence: torch.fx.Node, image: torch.fx.Node) -> None:
         """Give a view of the image to users of the sequence that were not replaced."""
         users = [user for user in sequence.users if user not in self.replaced]
-        if not users:
+        if not users or not isinstance(sequence.meta["val"], torch.Tensor):
             return
         with self.graph.graph.inserting_after(image):
             view = self.graph.graph.call_function(_ATEN.squeeze.dim, (image, _HEIGHT))

@@ -40,6 +40,8 @@ _WITH_INDICES = "aten::max_pool2d_with_indices.out"
 _FEW_PRODUCTS = 9  # products for an output of a convolution: int8 is as slow as float32
 _CORE = "cortex-m4"  # that int8 and float32 are compared for, as picotorch export does by default
 _BASE = 1000  # bytes of a program beside its constants, that do not depend on its calls
+_CALL_IN_FLOAT = 0.9  # of the bytes of an int8 call, which has more numbers for arguments
+_WITH_TABLE = "cortex_m::quantized_activation.out"
 _SOME = 0.1  # of the instructions, from which on other layers help
 _MOSTLY = 0.5  # of the instructions, from which on int8 gains little
 WITHOUT_INT8 = "export it without --quantize"
@@ -276,14 +278,18 @@ def _bytes_in_float(model: bytes, found: _Method, calls: float) -> int:
     """Estimate the bytes of the program in float32. calls: the share of the calls that are left."""
     constants = {found.values.location(i): found.values.tensor(i) for i in range(len(found.values))
                  if found.values.kind(i) == TENSOR and found.values.location(i)[0] == "constant"}
+    tables = {found.values.location(i) for one in found.instructions if one.call == _WITH_TABLE
+              for i in found.tensors(one.arguments)}
     size: Counter[str] = Counter()
-    for info in constants.values():
-        size[info.dtype] += info.nbytes()
+    for place, info in constants.items():
+        size["table" if place in tables else info.dtype] += info.nbytes()
     rest = len(model) - sum(size.values())
+    del size["table"]
     scales = size.pop("Int", 0)  # a bias, multipliers and shifts; only the bias remains
     weights = size.pop("Char", 0)
     base = min(rest, _BASE)
-    return 4 * weights + scales // 3 + sum(size.values()) + base + round((rest - base) * calls)
+    return 4 * weights + scales // 3 + sum(size.values()) + base + round(
+        (rest - base) * calls * _CALL_IN_FLOAT)
 
 
 # ---- what there is to find

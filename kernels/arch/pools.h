@@ -122,19 +122,19 @@ static inline void pt_add_sums(const pt_taps *t, int32_t n, uint32_t *sums) {
 // Rounds the averages of n sums. Returns PT_HALF_BITS for each that lies half-way.
 static inline uint32_t pt_round_eight(const pt_average *a, int16x8_t sums, int32_t n, int8_t *out) {
     const uint16_t twice = (uint16_t)a->twice;
+    const mve_pred16_t counts = vctp16q((uint32_t)n);
     if (a->shift < 32) {
         const int16_t taps = (int16_t)(twice / 2);
         const int16x8_t rest = vandq_s16(sums, vdupq_n_s16((int16_t)(taps - 1)));
         const int16_t half = taps > 1 ? taps / 2 : -1; // one tap is never half-way
-        vstrbq_p_s16(out, vrshlq_n_s16(sums, -(int32_t)a->shift), vctp16q((uint32_t)n));
-        return vctp16q((uint32_t)n) & vcmpeqq_n_s16(rest, half);
+        vstrbq_p_s16(out, vrshlq_n_s16(sums, -(int32_t)a->shift), counts);
+        return vcmpeqq_m_n_s16(rest, half, counts);
     }
     const uint16x8_t one = vdupq_n_u16(1), inverse = vdupq_n_u16((uint16_t)(a->inverse >> 16));
     const uint16x8_t doubled = vaddq_n_u16(vshlq_n_u16(vreinterpretq_u16_s16(sums), 1),
                                            (uint16_t)(twice * 128 + twice / 2));
     uint16x8_t average = vmulhq_u16(doubled, inverse); // at most one too low
     const uint16x8_t rest = vsubq_u16(doubled, vmulq_n_u16(average, twice));
-    const mve_pred16_t counts = vctp16q((uint32_t)n);
     average = vaddq_m_u16(average, average, one, vcmpcsq_n_u16(rest, twice));
     vstrbq_p_u16((uint8_t *)out, vsubq_n_u16(average, 128), counts);
     return counts & (vcmpeqq_n_u16(rest, 0) | vcmpeqq_n_u16(rest, twice));

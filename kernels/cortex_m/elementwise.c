@@ -105,6 +105,7 @@ typedef struct addition {
     pairs pairs;
     pt_scaled a, b, sum;
     pt_range range;
+    bool is_fast; // each operand and the sum are scaled in one step
 } addition;
 
 enum { MULTIPLIER = QUANTIZED_ADD_SELF_MULTIPLIER - QUANTIZED_ADD_SELF_ZERO_POINT };
@@ -126,6 +127,8 @@ static int read_addition(pt_context *c, const pt_ref *args, addition *x) {
     PT_TRY(pt_read_activation(c, args[QUANTIZED_ADD_ACTIVATION_MIN],
                               args[QUANTIZED_ADD_ACTIVATION_MAX], &x->range));
     x->range.offset = x->sum.zero_point;
+    x->is_fast = pt_is_fast_operand(x->a.shift) && pt_is_fast_operand(x->b.shift) &&
+                 pt_scales_fast(x->sum.multiplier, x->sum.shift);
     if (x->sum.shift > -MIN_RIGHT_SHIFT && pt_is_none(args[QUANTIZED_ADD_ACTIVATION_MAX])) {
         return pt_fail(c, PT_ERROR_NOT_SUPPORTED,
                        "scaled as in ExecuTorch 1.0, where sums saturate; export the program again "
@@ -147,12 +150,6 @@ static void add_row_exactly(const addition *x, const int8_t *a, const int8_t *b,
     }
 }
 
-// True if each operand and the sum are scaled in one step.
-static bool is_fast_addition(const addition *x) {
-    return pt_is_fast_operand(x->a.shift) && pt_is_fast_operand(x->b.shift) &&
-           pt_scales_fast(x->sum.multiplier, x->sum.shift);
-}
-
 static void add_row_fast(const addition *x, const int8_t *a, const int8_t *b, int8_t *out,
                          int32_t done, int32_t n) {
     const pt_operand of_a = pt_make_operand(x->a.zero_point, x->a.multiplier, x->a.shift);
@@ -169,7 +166,7 @@ static void add_row_fast(const addition *x, const int8_t *a, const int8_t *b, in
 // Adds the elements of a row from `done` on.
 static inline void elementwise_s8_add_row(const addition *x, const int8_t *a, const int8_t *b,
                                           int8_t *out, int32_t done, int32_t n) {
-    (is_fast_addition(x) ? add_row_fast : add_row_exactly)(x, a, b, out, done, n);
+    (x->is_fast ? add_row_fast : add_row_exactly)(x, a, b, out, done, n);
 }
 
 // Tables of both operands for all values, doubled; used if there are enough elements.
@@ -261,7 +258,7 @@ static int add_run(pt_context *c, const pt_ref *args) {
     if (done) {
         return PT_ERROR_OK;
     }
-    if (!PT_HAS_VECTORS && has_room && table_bytes(&x) && is_fast_addition(&x)) {
+    if (!PT_HAS_VECTORS && has_room && table_bytes(&x) && x.is_fast) {
         return add_by_tables(c, &x, (void *)c->scratch);
     }
     for (int32_t i = 0; i < p->rows; i++) {

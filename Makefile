@@ -195,7 +195,8 @@ NEEDS_TORCH = tests/core/test_schema.py tests/host/test_int8_io.py tests/kernels
 ALSO_NEED_TORCH = tests/conformance/test_releases.py tests/host/test_new_user.py tests/host/test_profile.py
 
 # A part of make export-check that .ci/run has the time for: each kind of model, int8, state, masks, .pt2 files
-QUICK_EXPORT = $(addprefix tests/host/test_,export.py export_people.py export_int8_state.py export_masks.py torchscript.py) \
+QUICK_EXPORT = $(addprefix tests/host/test_,export.py export_people.py export_int8_state.py export_masks.py export_moves.py \
+	export_sequences.py torchscript.py) \
 	-k "people or int8 or unseen or exported_program"
 
 .PHONY: conformance

@@ -110,7 +110,7 @@ def test_only_uf2_files_go_to_a_drive(call, folder):
     drive = mount(folder)
     for board in ("RPI_PICO", "PYBV11"):
         assert_error(call("flash", folder / "fw.bin", "--board", board, "--with", "drive"),
-                     "NotSupported", f"{board} takes")
+                     "NotSupported", f"{board} accepts")
     assert [path.name for path in drive.iterdir()] == ["INFO_UF2.TXT"]
 
 

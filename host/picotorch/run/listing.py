@@ -83,7 +83,7 @@ def show_text(found: Boards) -> None:
     show.table(["board", "pool>", "temp>", "stack>", "model>", "planned buffers"], [
         [one.board, _kib(one.arenas["pool"]), _kib(one.arenas["temp"]), _kib(one.stack),
          _kib(one.model), _planned(one)] for one in found.boards])
-    click.echo("\nhost: the twin, with the same loader and kernels; you set the sizes of its memories.")
+    click.echo("\nhost: the twin, with the same loader and kernels; you choose its memory sizes.")
     commands = sorted({_with_name(one) for one in found.boards if not one.built})
     if commands:
         click.echo("\nTo build a firmware, in picotorch's repository:")

@@ -113,38 +113,6 @@ def name_convolutions(graph: torch.fx.GraphModule) -> None:
     graph.recompile()
 
 
-def replace_circular_pads(graph: torch.fx.GraphModule) -> None:
-    """Replace circular padding by slices that cat joins, which have int8 kernels.
-
-    Slices of an image are contiguous.
-    """
-    for node in graph.graph.find_nodes(op="call_function", target=_ATEN.pad.default):
-        if len(node.args) > 2 and node.args[2] == "circular":
-            dim = node.meta["val"].dim()
-            result = call(graph, node, _ATEN.clone.default, node.args[0],
-                           memory_format=torch.contiguous_format)
-            for before, after in zip(node.args[1][::2], node.args[1][1::2], strict=True):
-                dim -= 1
-                result = _padded_circularly(graph, node, result, dim, before, after)
-            node.replace_all_uses_with(result)
-            graph.graph.erase_node(node)
-    graph.recompile()
-
-
-def _padded_circularly(graph: torch.fx.GraphModule, node: torch.fx.Node, x: torch.fx.Node, dim: int,
-                       before: int, after: int) -> torch.fx.Node:
-    """Pad one dim. Negative numbers crop it first."""
-    size = x.meta["val"].shape[dim]
-    first, last = max(-before, 0), size + min(after, 0)
-    slices = []
-    for start, end in ((last - before, last), (first, last), (first, first + after)):
-        if end - start == size:
-            slices.append(x)
-        elif end > start:
-            slices.append(call(graph, node, _ATEN.slice.Tensor, x, dim, start, end))
-    return call(graph, node, _ATEN.cat.default, slices, dim) if len(slices) > 1 else slices[0]
-
-
 def call(graph: torch.fx.GraphModule, node: torch.fx.Node, target: torch._ops.OpOverload, *args: Any,
          **options: Any) -> torch.fx.Node:
     """Insert a call before a node, for the same module."""
@@ -332,6 +300,7 @@ def _contiguous(value: Any) -> Any:
 class _Copies(torch.fx.Interpreter):  # type: ignore[misc]
     def __init__(self, graph: torch.fx.GraphModule) -> None:
         super().__init__(graph, garbage_collect_values=False)
+        self.copies: dict[tuple[torch.fx.Node, torch.memory_format], torch.fx.Node] = {}
 
     def run_node(self, node: torch.fx.Node) -> Any:
         if node.target is _ATEN.view.default and node.args[0].target in _PERMUTATIONS:
@@ -344,11 +313,15 @@ class _Copies(torch.fx.Interpreter):  # type: ignore[misc]
               or node.target in _VIEWS):
             for source in node.all_input_nodes:
                 self._copy(node, source, torch.contiguous_format)
-        elif node.target in _JOINTS and not all(map(self._is_contiguous, node.all_input_nodes)):
+        elif node.target is _ATEN.mean.dim and self._is_over_image(node):
+            self._copy(node, node.args[0], torch.channels_last)
+        elif node.target in _JOINTS and (self._has_gate(node) or not all(
+                map(self._is_contiguous, node.all_input_nodes))):
             for source in node.all_input_nodes:
                 self._copy(node, source, torch.channels_last)
         elif node.target in _PAIRS:
             self._match_ranks(node)
+            self._expand_constant(node)
         result = super().run_node(node)
         if node.target in _IMAGE_OPERATORS and isinstance(result, torch.Tensor) and result.shape[1] > 1:
             return result.contiguous(memory_format=torch.channels_last)  # as all int8 kernels return it
@@ -394,6 +367,31 @@ class _Copies(torch.fx.Interpreter):  # type: ignore[misc]
         args = [*node.args, *(None, [1, 1], None)[len(node.args) - 2:]]  # up to bias, stride, padding
         node.args = (node.args[0], made, *args[2:4], [padding[0] + 1, padding[-1]], *args[5:])
 
+    def _expand_constant(self, node: torch.fx.Node) -> None:
+        """Store a constant in the sizes of the other operand, unless int8 kernels broadcast it."""
+        for constant_of, other in (node.args[:2], node.args[1::-1]):
+            if not isinstance(other, torch.fx.Node) or getattr(constant_of, "op", "") != "get_attr":
+                continue
+            value, like = self.env[constant_of], self.env[other]
+            is_gate = like.dim() == _IMAGE_DIMS and value.shape[-2:] == (1, 1)
+            if (1 < value.numel() < like.numel() <= _LARGEST_CONSTANT and not is_gate
+                    and torch.broadcast_shapes(value.shape, like.shape) == like.shape):
+                made = new_constant(self.module, node, f"_expanded_{constant_of.name}",
+                                    value.detach().expand_as(like))
+                self.env[made] = made.meta["val"]
+                node.replace_input_with(constant_of, made)
+
+    def _is_over_image(self, node: torch.fx.Node) -> bool:
+        """Return True for a mean over height and width, which becomes an average pool."""
+        return self._is_image(node.args[0]) and {
+            dim % _IMAGE_DIMS for dim in node.args[1] or ()} == {2, 3}
+
+    def _has_gate(self, node: torch.fx.Node) -> bool:
+        """Return True for an image and one number a channel, which int8 kernels broadcast."""
+        shapes = {tuple(self.env[one].shape) for one in node.all_input_nodes if self._is_image(one)}
+        return len(shapes) == 2 and any(
+            shape[1] > 1 and shape[2:] == (1, 1) for shape in shapes)
+
     def _is_image(self, node: torch.fx.Node) -> bool:
         value = self.env[node]
         return isinstance(value, torch.Tensor) and value.dim() == _IMAGE_DIMS
@@ -409,9 +407,12 @@ class _Copies(torch.fx.Interpreter):  # type: ignore[misc]
             memory_format = torch.contiguous_format
         if self.env[source].is_contiguous(memory_format=memory_format):
             return
-        with node.graph.inserting_before(node):
-            copy = node.graph.call_function(_ATEN.clone.default, (source,),
-                                            {"memory_format": memory_format})
-        copy.meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
-        self.env[copy] = self.env[source].clone(memory_format=memory_format)
+        copy = self.copies.get((source, memory_format))
+        if copy is None:
+            with node.graph.inserting_before(node):
+                copy = node.graph.call_function(_ATEN.clone.default, (source,),
+                                                {"memory_format": memory_format})
+            copy.meta["nn_module_stack"] = node.meta.get("nn_module_stack", {})
+            self.env[copy] = self.env[source].clone(memory_format=memory_format)
+            self.copies[source, memory_format] = copy
         node.replace_input_with(source, copy)

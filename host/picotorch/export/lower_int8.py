@@ -64,6 +64,7 @@ from .passes import (
     masks,
     name_norms,
     sequences_as_images,
+    slices,
     states,
 )
 from .progress import Each
@@ -124,7 +125,7 @@ def lower_int8(exported: torch.export.ExportedProgram, samples: Iterable[tuple[A
     name_norms.name(graph)
     canonicalize.replace(graph)
     fold_scales.fold(graph)
-    graph_edits.replace_circular_pads(graph)
+    slices.replace(graph)
     fold_batch_norms.replace(graph)
     sequences_as_images.as_images(graph)
     if graph_edits.takes_images(graph):

@@ -34,6 +34,10 @@ _ADAPTIVE_MAXIMA = {
 # Max pools with the argument ceil_mode, for which the int8 operator has no shape
 _CEILING = (_ATEN.max_pool1d.default, _ATEN.max_pool2d.default)
 
+# Operators with a constant for a second operand: the operator with its inverse
+_INVERSES = {_ATEN.sub.Tensor: (_ATEN.add.Tensor, torch.neg),
+             _ATEN.div.Tensor: (_ATEN.mul.Tensor, torch.reciprocal)}
+
 _PRODUCTS = (_ATEN.mm.default, _ATEN.matmul.default)
 _RANDOM_SLOPES = (_ATEN.rrelu.default, _ATEN.rrelu_.default)
 _RANDOM_SLOPE_DEFAULTS = (1 / 8, 1 / 3, False)  # lower, upper, training
@@ -44,7 +48,8 @@ def replace(graph: torch.fx.GraphModule) -> None:
 
     These are paddings that are words, samples without a batch, adaptive pools with windows of one size,
     ceil_mode of max pools, means over the height or the width of images, products with a constant
-    matrix, instance norms, and leaky ReLUs whose slope is random in training.
+    matrix, instance norms, leaky ReLUs whose slope is random in training, and differences and quotients
+    with a constant.
     """
     has_images = takes_images(graph)
     for node in list(graph.graph.nodes):
@@ -70,8 +75,22 @@ def replace(graph: torch.fx.GraphModule) -> None:
             _group_channels(node)
         elif node.target in _RANDOM_SLOPES:
             _state_slope(node)
+        elif node.target in _INVERSES:
+            _invert_constant(graph, node)
     graph.graph.eliminate_dead_code()
     graph.recompile()
+
+
+def _invert_constant(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
+    """Replace x - c by x + (-c), and x / c by x * (1 / c), where all numbers stay finite."""
+    target, inverse = _INVERSES[node.target]
+    if len(node.args) != 2 or node.kwargs or getattr(node.args[1], "op", "") != "get_attr":
+        return
+    x, value = node.args[0], constant(graph, node.args[1]).detach()
+    inverted = inverse(value)
+    if x.meta["val"].is_floating_point() and value.is_floating_point() and inverted.isfinite().all():
+        made = new_constant(graph, node, f"_inverse_for_{node.name}", inverted)
+        node.target, node.args = target, (x, made)
 
 
 def _state_padding(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:

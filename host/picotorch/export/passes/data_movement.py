@@ -44,7 +44,8 @@ MOVERS: tuple[Any, ...] = (
     _ATEN.view_copy.default, _ATEN._unsafe_view.default, _ATEN.unflatten.int,
     _ATEN.flatten.using_ints, _ATEN.pad.default, _ATEN.constant_pad_nd.default, _ATEN.clamp.default,
     _ATEN.clamp.Tensor, _ATEN.hardtanh.default, _ATEN.hardtanh_.default, _ATEN.relu.default,
-    _ATEN.relu_.default, _ATEN.where.self)
+    _ATEN.relu_.default, _ATEN.where.self, _ATEN.upsample_nearest2d.vec,
+    _ATEN.upsample_nearest1d.vec, _ATEN.upsample_nearest2d.default, _ATEN.upsample_nearest1d.default)
 
 # The same, and what they become, as an edge program names them
 _NAMES = frozenset(

@@ -71,6 +71,8 @@ CONSTANTS = {
     "quotient": (lambda p, x: x / (p + 9), (8,)),
     "of_rows": (lambda p, x: x + p, (4, 1)),
     "of_rows_and_columns": (lambda p, x: F.relu(x) * p, (4, 8)),
+    "first_factor": (lambda p, x: p @ F.relu(x), (5, 4)),
+    "first_factor_of_a_matrix": (lambda p, x: (p @ x[0])[None], (5, 4)),
     "behind_relu": (lambda p, x: F.relu(x) * p, (8,)),
 }
 

@@ -212,11 +212,17 @@ def _pool_mean(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
 def _multiply(graph: torch.fx.GraphModule, node: torch.fx.Node) -> None:
     """Replace a product with a constant matrix by a linear layer.
 
-    A product of two matrices becomes a product of batches of one.
+    A constant first factor, as the adjacency matrix of a graph network, multiplies the transposed
+    activations. A product of two matrices becomes a product of batches of one.
     """
     x, matrix = node.args
     if matrix.op == "get_attr" and matrix.meta["val"].dim() == 2 and x.op != "get_attr":
         node.target, node.args = _ATEN.linear.default, (x, _transposed(graph, node, matrix))
+    elif x.op == "get_attr" and x.meta["val"].dim() == 2 <= matrix.meta["val"].dim() and (
+            matrix.op != "get_attr"):
+        columns = call(graph, node, _ATEN.transpose.int, matrix, -2, -1)
+        product = call(graph, node, _ATEN.linear.default, columns, x)
+        node.target, node.args = _ATEN.transpose.int, (product, -2, -1)
     elif x.meta["val"].dim() == matrix.meta["val"].dim() == 2:
         x, matrix = (call(graph, node, _ATEN.unsqueeze.default, one, 0) for one in (x, matrix))
         product = call(graph, node, _ATEN.bmm.default, x, matrix)

@@ -66,8 +66,8 @@ def figures() -> str:
         f"| [flash](docs/performance.md#models) of core and kernels | {between(flash)} times "
         "ExecuTorch's, loader and verification included |",
         f"| [malformed files](docs/reliability.md) | {files} tried, {crashed} crashed, {hung} hung. "
-        f"picotorch rejects all {ours['refused']} files of another sample; ExecuTorch's runtime with its "
-        f"strict verification crashes on {theirs['crashed']} of them |",
+        f"picotorch rejects all {ours['refused']} files of another sample; ExecuTorch's runtime with "
+        f"its strict verification crashes on {theirs['crashed']} of them |",
     ])
 
 

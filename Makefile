@@ -301,14 +301,17 @@ format: python ## Write the C sources in the project's style
 reproducible: all-firmware ## Build wheel and firmware a second time elsewhere, and compare their SHA-256
 	.venv/bin/python tools/reproducible.py
 
-.PHONY: wheel
-wheel: ## Build the wheel, with the firmware of mps2-an386, Pico and Pico 2 and the native modules, in dist
+.PHONY: prebuilt
+prebuilt: ## Build the files that a wheel contains for users without a compiler
 	@$(SETUP) firmware --board mps2-an386 --variant run
 	@$(SETUP) natmod
 	@$(SETUP) natmod --optimize speed
 	$(PICOTORCH) natmod --flash RPI_PICO --output build/natmod/RPI_PICO
 	$(PICOTORCH) firmware --board RPI_PICO
 	$(PICOTORCH) firmware --board RPI_PICO2
+
+.PHONY: wheel
+wheel: prebuilt ## Build the wheel, with the firmware of mps2-an386, Pico and Pico 2 and the native modules, in dist
 	.venv/bin/python tools/make_wheel.py
 
 .PHONY: try-wheel
@@ -316,7 +319,7 @@ try-wheel: wheel ## Install the wheel with each Python from 3.11 to 3.14 that is
 	.venv/bin/python tools/try_wheel.py
 
 .PHONY: release
-release: wheel build/release-packages/installed ## Make the files of a release page in dist/release, and follow the quick start with its wheel
+release: prebuilt build/release-packages/installed ## Make the files of a release page in dist/release, and follow the quick start with its wheel
 	.venv/bin/python tools/make_release.py
 	.venv/bin/python tools/try_wheel.py --wheel dist/release/picotorch-*_$$(uname -m).whl
 

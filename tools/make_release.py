@@ -2,8 +2,8 @@
 """Make the files of a release page: wheels, sdist, UF2s, native modules, C library, notes, checksums.
 
 The wheels are for Linux on x86-64 and 64-bit Arm. zig compiles their extension for an old glibc, and
-auditwheel checks the platform tag against the symbols in it. `make wheel` builds the firmware and the
-native modules first, and `make release` follows the quick start with the wheel for this computer.
+auditwheel checks the platform tag against the symbols in it. `make prebuilt` builds the firmware and
+the native modules first, and `make release` follows the quick start with the wheel for this computer.
 
 Example: make release
 Example: tools/make_release.py --output dist/release

@@ -83,8 +83,8 @@ def test_all_layers_are_int8_images(name):
     assert len(views) <= 2, "more than one view of the input, and one of the output"
 
 
-def test_other_pads_stay_over_sequences():
-    """Reflected elements are copied by an operator over sequences."""
+def test_reflected_pads_between_convolutions():
+    """A pass replaces them by slices, of which the flips are over sequences."""
     torch.manual_seed(1)
     module = Net(lambda m, x: m[1](F.pad(m[0](x), (2, 2), mode="reflect")), nn.Conv1d(1, 4, 3),
                  nn.Conv1d(4, 4, 3))

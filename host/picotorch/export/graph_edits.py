@@ -38,10 +38,9 @@ _VIEWS = (
 # Operators whose results a program copies, to be contiguous
 _PERMUTATIONS = (_ATEN.permute.default, _ATEN.transpose.int)
 _PARTS = (
-    _ATEN.slice.Tensor, _ATEN.narrow.default, _ATEN.select.int, _ATEN.unbind.int, _ATEN.split.Tensor,
+    _ATEN.slice.Tensor, _ATEN.select.int, _ATEN.unbind.int, _ATEN.split.Tensor,
     _ATEN.split_with_sizes.default, _ATEN.split.sizes, _ATEN.chunk.default, _ATEN.unsafe_chunk.default,
-    _ATEN.tensor_split.sections, _ATEN.roll.default, _ATEN.expand.default, _ATEN.expand_as.default,
-    _ATEN.stft.default, _ATEN.stft.center)
+    _ATEN.roll.default, _ATEN.expand.default, _ATEN.stft.default, _ATEN.stft.center)
 
 # Operators whose int8 results are contiguous
 _EXTREMES = (_ATEN.minimum.default, _ATEN.maximum.default)

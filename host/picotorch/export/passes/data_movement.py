@@ -40,7 +40,7 @@ MOVERS: tuple[Any, ...] = (
     _ATEN.dropout_.default, _ATEN.chunk.default, _ATEN.index.Tensor, _ATEN.gather.default,
     operator.getitem, _ATEN.squeeze.default, _ATEN.squeeze_copy.default, _ATEN.squeeze_copy.dim,
     _ATEN.squeeze.dim, _ATEN.squeeze.dims, _ATEN.squeeze_.dim, _ATEN.unsqueeze.default,
-    _ATEN.unsqueeze_copy.default, _ATEN.reshape.default, _ATEN.view.default, _ATEN.view_as.default,
+    _ATEN.unsqueeze_copy.default, _ATEN.reshape.default, _ATEN.view.default,
     _ATEN.view_copy.default, _ATEN._unsafe_view.default, _ATEN.unflatten.int,
     _ATEN.flatten.using_ints, _ATEN.pad.default, _ATEN.constant_pad_nd.default, _ATEN.clamp.default,
     _ATEN.clamp.Tensor, _ATEN.hardtanh.default, _ATEN.hardtanh_.default, _ATEN.relu.default,
